@@ -29,7 +29,6 @@ from aggregator.audit import audit
 from aggregator.audit.exporting import export_study
 from aggregator.desk.archive import archive
 from aggregator.intake.packets import RosterValues
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.study import bucketing, effects
@@ -41,6 +40,7 @@ from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest
 from anon.wire.cbor import sha256
 from anon.wire.packets import PublishedPacket
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import STUDY
 
 _AT_ONCE = 5000
@@ -79,7 +79,7 @@ def _measured(folder: Path, members: int, name: str, sending: Connection) -> Non
     before, start, figures = _peak(), time.process_time(), []
 
     async def run() -> None:
-        async with AggregatorApp(folder / "home", processes=0) as app:
+        async with AggregatorApp(folder / "home", processes=0, protocols=PROTOCOLS) as app:
             if name == "members":
                 live = app.study((await app.create_study(PROTOCOLS.proposal(TEXT))).study_id)
                 _enrol(app.home.database, live, members)

@@ -25,11 +25,11 @@ from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.people import People, people_from_rows
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
-from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from examples.census.data import load, split
 
 STUDY = Path(__file__).resolve().parents[1] / "examples" / "census" / "study.toml"

@@ -25,7 +25,6 @@ from statistics import median
 
 from nacl.signing import SigningKey
 
-from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import generate_secret_key, public_key
 from anon.crypto.sealing.opening import Opener
 from anon.ldp import NanoEpsilon
@@ -35,6 +34,7 @@ from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY
+from benchmarks.protocols import PROTOCOLS
 from peer.app import PeerApp
 from peer.rules.ledger import Entry
 from peer.store.home import PeerHome

@@ -50,13 +50,13 @@ from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import gather
 from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.additive.reconstruct import Floats
-from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram.declared import SHARES, far_centre
 from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal
 from benchmarks.declared import SETS, Column, DataSet
 from benchmarks.figures import OUT, Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS
 
 SEED = 2017

@@ -22,13 +22,13 @@ from statistics import median
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import commit
 from anon.protocols.posts import sealed_enrolment
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import Enrolment, sign_enrolment
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import STUDY, cpu_seconds
 
 AT_ONCE = 512
@@ -56,7 +56,7 @@ def invent(database: Path, study: bytes, count: int) -> None:
 
 async def measure(home: Path, posts: int, enrolled: int) -> Figure:
     """Milliseconds of one enrolment, and of one tick while enrolment is open."""
-    async with AggregatorApp(home, processes=1) as app:
+    async with AggregatorApp(home, processes=1, protocols=PROTOCOLS) as app:
         text = STUDY.replace('admission = "open"', 'admission = "invite"\nmaximum = 150000')
         live = app.study((await app.create_study(PROTOCOLS.proposal(text.replace('"100s"', '"1h"')))).study_id)
         invent(app.home.database, live.study, enrolled)

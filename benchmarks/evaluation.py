@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aggregator.protocols.installed import PROTOCOLS
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, answered
 from anon.queries.sandbox import opened
+from benchmarks.protocols import PROTOCOLS
 from examples.mooc.features import AS_OF, STUDY
 from examples.mooc.generate import generate
 from peer.data.importing import import_file

@@ -30,7 +30,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from aggregator.app import AggregatorApp
-from aggregator.protocols.installed import PROTOCOLS
 from anon.crypto import labels
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets
@@ -45,6 +44,7 @@ from benchmarks.life_peers import RealPeers
 from benchmarks.life_program import FileClock
 from benchmarks.life_running import Program, command
 from benchmarks.life_study import STUDY, Life
+from benchmarks.protocols import PROTOCOLS
 
 DAY = 86400
 
@@ -62,7 +62,7 @@ async def live(folder: Path, members: int, real: int, processes: int) -> Outcome
     """The whole study, in a folder of its own."""
     clock = FileClock(folder / "clock", time.time())
     home = folder / "aggregator"
-    async with AggregatorApp(home, clock, os.urandom, processes=0) as app:
+    async with AggregatorApp(home, clock, os.urandom, processes=0, protocols=PROTOCOLS) as app:
         manifest = await app.create_study(PROTOCOLS.proposal(STUDY.format(members=members)))
     words = ("--home", str(home), "--port", "0", "--processes", str(processes), "--json")
     program = Program(clock, ("aggregator", "serve", *words))

@@ -17,7 +17,6 @@ from typing import Self
 import cbor2
 from nacl.signing import SigningKey
 
-from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import Credential, PublicKey, commit, issuance, proof, signer_nym_entropy, statement
 from anon.credential.ciphersuite import API_PSEUDONYM, create_generators
 from anon.credential.credential import finish_nym_secrets
@@ -38,6 +37,7 @@ from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
 from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, sign_enrolment
+from benchmarks.protocols import PROTOCOLS
 from peer.release import release
 
 EACH = 500

@@ -39,7 +39,6 @@ from attrs import frozen
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
-from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
 from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
@@ -48,6 +47,7 @@ from anon.protocols.sortition import draw, tag_context
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import ENROL, SETTLE, STUDY, cpu_seconds, post
 from peer.release import release
 
@@ -112,7 +112,8 @@ async def prepare(folder: Path, count: int) -> None:
     now = [time.time() - ENROL - SETTLE - 1]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         loop, parts = asyncio.get_running_loop(), [min(AT_ONCE, count - done) for done in range(0, count, AT_ONCE)]
-        async with AggregatorApp(folder / "home", lambda: now[0], os.urandom, processes=os.cpu_count() or 1) as app:
+        home, cores = folder / "home", os.cpu_count() or 1
+        async with AggregatorApp(home, lambda: now[0], os.urandom, processes=cores, protocols=PROTOCOLS) as app:
             proposal = PROTOCOLS.proposal(STUDY.replace('collect = "1h"', f'collect = "{LASTS}"'))
             manifest = await app.create_study(proposal)
             live, body = app.study(manifest.study_id), manifest.to_bytes()

@@ -31,7 +31,6 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import LearnedLinear, learned_from
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.noise.discrete_gaussian import DiscreteGaussian
@@ -46,6 +45,7 @@ from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
 from peer.protocols.sum import vector_of

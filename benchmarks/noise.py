@@ -28,12 +28,12 @@ from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
 from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, FALSE_ALARM
 from aggregator.protocols.additive.reconstruct import Floats
-from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.models.tables import Model
 from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS, SEED, at_record_level
 
 LOW = 0.45

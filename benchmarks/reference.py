@@ -14,13 +14,13 @@ import anon.errors
 import peer.rules.checks
 import peer.store.manifests
 from aggregator.audit import Verdict
-from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import AnonmlError
 from anon.kit.terminal.placeholders import placed
 from anon.machine.outages import COMMANDS as LONG_LIVED
 from anon.machine.outages import TABLE, Outage, OutageCell
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
+from benchmarks.protocols import PROTOCOLS
 from bundle.completion import written
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

@@ -24,7 +24,6 @@ from attrs import evolve
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import (
     CommitmentSecrets,
@@ -49,6 +48,7 @@ from anon.wire.messages import (
 from anon.wire.packets import Packet
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 
 GROWTH = (1, 2, 4)
 CONNECTIONS = 64
@@ -106,7 +106,7 @@ async def prepare(home: Path, count: int) -> tuple[list[bytes], dict[str, float]
     """Enrol `count` members, close, issue, and make one sealed packet each, on a clock that ends at the real time."""
     now = [time.time() - ENROL - SETTLE - 1]
     seconds: dict[str, float] = {}
-    async with AggregatorApp(home, lambda: now[0], os.urandom, processes=1) as app:
+    async with AggregatorApp(home, lambda: now[0], os.urandom, processes=1, protocols=PROTOCOLS) as app:
         manifest = await app.create_study(PROTOCOLS.proposal(STUDY))
         live = app.study(manifest.study_id)
         members = [Member() for _ in range(count)]
@@ -191,7 +191,7 @@ def _descendants(pid: int) -> list[int]:
 
 async def serve(home: Path, processes: int) -> None:
     """The server process's part."""
-    async with AggregatorApp(home, processes=processes) as app:
+    async with AggregatorApp(home, processes=processes, protocols=PROTOCOLS) as app:
         with suppress(asyncio.CancelledError):
             await app.serve("127.0.0.1", 0, lambda port: print(port, flush=True))
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from attrs import evolve
 
-from aggregator.protocols.installed import PROTOCOLS
 from anon.crypto.sealing.opening import Opener
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
@@ -28,6 +27,7 @@ from anon.study.slots import Row, Slot
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY
+from benchmarks.protocols import PROTOCOLS
 from peer.app import PeerApp
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry

@@ -35,7 +35,6 @@ from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.additive.results import Subject
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.central import central, local_epsilon
@@ -49,6 +48,7 @@ from anon.protocols.vectors.tables import TableSums, tables_of
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS, SEED, with_guesses
 
 DELTA = Decimal("1e-6")

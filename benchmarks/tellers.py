@@ -32,7 +32,6 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from aggregator.app import AggregatorApp
-from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
 from anon.crypto.nacl import SigningKey
@@ -44,6 +43,7 @@ from anon.teller.home import Place, open_home
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import cpu_seconds
 from peer.protocols.sum import SumPart
 from peer.release import release
@@ -157,7 +157,7 @@ def named(folder: Path) -> str:
 @asynccontextmanager
 async def aggregator(folder: Path, clock: Clock) -> AsyncIterator[AggregatorApp]:
     """With one worker."""
-    async with AggregatorApp(folder / "aggregator", clock, os.urandom, processes=1) as app:
+    async with AggregatorApp(folder / "aggregator", clock, os.urandom, processes=1, protocols=PROTOCOLS) as app:
         yield app
 
 

@@ -23,11 +23,11 @@ from attrs import evolve, frozen
 from aggregator.lab.planning.plan import choose_design
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
 from aggregator.lab.simulation.simulate import simulate
-from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
+from benchmarks.protocols import PROTOCOLS
 from examples.census.data import load
 
 CENSUS = Path(__file__).resolve().parents[1] / "examples" / "census"

@@ -80,7 +80,7 @@ class PeerApp(HomeView):
         self._key = key_of(home.settings(), passphrase, random_bytes)
         self._clock = SteadyClock(now, elapsed)
         super().__init__(home, self._clock, random_bytes, policy, protocols)
-        self._protocols = protocols
+        self._protocols, self._has_maker = protocols, evaluate is None
         self._route_factory = route_factory
         self._sleep = sleep
         settings = home.settings()
@@ -290,6 +290,8 @@ class PeerApp(HomeView):
                 raise Malformed(say("heads: the first document is not the manifest; do not take part"))
             body = await client.body(chain[0].head, LONGEST_MANIFEST)
             manifest = await off_loop(check_manifest, body, invite, self._protocols)
+            if self._has_maker and manifest.design not in PROTOCOLS.designs:  # the maker is a program of its own
+                raise Refused(say("the program that makes packets here does not know this study's protocol; decline"))
             chain = await heads_off_loop(check_continued, manifest, (), chain)
             signed, client = find(chain, "tellers"), client.serving(manifest)
             told = None if signed is None else await client.body(signed, longest_body(manifest, signed.kind))

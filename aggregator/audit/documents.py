@@ -20,7 +20,7 @@ from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
 from aggregator.protocols.contract import LearningResult, SummingPart, part_of
 from aggregator.protocols.installed import PROTOCOLS
-from aggregator.study.learn import TranscriptCounts, counted, report_again
+from aggregator.study.learn import TranscriptCounts, counted, prints_of, report_again
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.contract import Place, Round
 from anon.protocols.kinds import is_given
@@ -33,7 +33,6 @@ from anon.transparency.bucketed import has_buckets, is_in_buckets, transcript_pa
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
-from anon.transparency.fingerprint import head_prints
 from anon.wire.messages import parse_abandoned, parse_roster, parse_seed, study_seed
 
 _NO_PACKETS = "its packets are published when collection is over"
@@ -141,7 +140,7 @@ class _Audit:
             self.note(name, "its body is missing; fetch it, or it was erased when the retention ended")
         else:
             if not is_given(self.manifest, head):
-                self.note(name, "is another document than the manifest names")
+                return self.note(name, "is another document than the manifest names")
             with noting(self.note, name):
                 self.bodies[head.kind, head.part] = check_body(head, bodies[head.number])
 
@@ -296,7 +295,7 @@ class _Audit:
 
     def _check_model(self, checked: CheckedTranscripts | None) -> None:
         places = [place for place in protocol_of(self.manifest).results(self.manifest) if place in self.bodies]
-        if not places:
+        if not places and ("report", 0) not in self.bodies:
             return
         value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
         parse_seed(self.bodies.get(("seed", 1), b""), self.study, value)
@@ -306,7 +305,10 @@ class _Audit:
         learned = self.protocol_part.learn(self.manifest, documents, found.tallies)
         self.model_checked = True
         for kind, part in places:
-            published, again = read_result(self.bodies[kind, part]), read_result(learned.results.get((kind, part), b""))
+            body = self.bodies[kind, part]
+            published, again = read_result(body), read_result(learned.results.get((kind, part), b""))
+            if self.protocols.result(body).to_json().encode() != body:
+                self.note(f"{kind} {part}", "is not in its one spelling")
             if not alike(published, again):
                 self.note(f"{kind} {part}", "is not what the transcripts give")
             if not alike(score_of(published), score_of(again)):
@@ -316,14 +318,9 @@ class _Audit:
     def _compare_report(self, learned: LearningResult, found: TranscriptCounts) -> None:
         body = self.bodies.get(("report", 0), b"")
         published = body.decode("utf-8", "replace")
-        end = find(self.chain, "report")
-        so_far = self.chain[: end.number if end else None]
-        prints = [head_print for head_print in head_prints(so_far) if head_print.kind != "transcript"]
-        for signed in (prints, prints[:-1]):  # after a restart the report was made when the model was signed already
-            self.report = report_again(self.manifest, learned, self.enrolled, signed, found, published)
-            self.report_checked = self.report.encode() == body
-            if self.report_checked:
-                return
+        signed = prints_of(self.manifest, self.chain)
+        self.report = report_again(self.manifest, learned, self.enrolled, signed, found, published)
+        self.report_checked = self.report.encode() == body
 
 
 def _demand_counted(checked: CheckedTranscripts | None) -> TranscriptCounts:

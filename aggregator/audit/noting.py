@@ -12,7 +12,7 @@ Note = Callable[[str, str], None]
 
 
 class noting:
-    """Turns a typed error, or a document too damaged to be read, into a finding."""
+    """Turns an error into a finding: a typed one in its own words, any other as a document that cannot be read."""
 
     def __init__(self, note: Note, document: str) -> None:
         self._note = note
@@ -25,7 +25,7 @@ class noting:
         if isinstance(error, AnonmlError):
             self._note(self._document, str(error))
             return True
-        if isinstance(error, (KeyError, ValueError, TypeError)):
+        if isinstance(error, Exception):  # a protocol's part is any author's, and reads what anybody wrote
             self._note(self._document, UNREADABLE)
             return True
         return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain as chained
 
 from anon.protocols.contract import Place
 from anon.protocols.kinds import Stage, rows_of
+from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead
@@ -21,6 +22,7 @@ def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[Si
     places = [(signed.head.kind, signed.head.part) for signed in chain]
     yield from _out_of_order(manifest, rounds, places)
     yield from _missing(manifest, rounds, {kind for kind, _ in places})
+    yield from _left_out(protocol_of(manifest).results(manifest), places)
     known = {*rounds, *_parts(manifest, *Stage)}
     for kind, part in places:
         if (kind, part) not in known:
@@ -60,6 +62,15 @@ def _missing(manifest: Manifest, rounds: Sequence[Place], kinds: set[str]) -> It
     for kind in dict.fromkeys(needed):
         if kind not in kinds:
             yield kind, "was never published, but what rests on it was"
+
+
+def _left_out(results: Iterable[Place], places: Sequence[Place]) -> Iterator[Fault]:
+    """A result that is not there though a later one, or the report on all of them, is."""
+    ordered = [*results, ("report", 0)]
+    there = [number for number, place in enumerate(ordered) if place in places]
+    for kind, part in ordered[: max(there, default=0)]:
+        if (kind, part) not in places:
+            yield f"{kind} {part}", "was never published, but what rests on it was"
 
 
 def _parts(manifest: Manifest, *stages: Stage) -> list[Place]:

@@ -20,10 +20,11 @@ from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
 from anon.protocols.contract import Place
-from anon.protocols.registry import Protocols
+from anon.protocols.registry import Protocols, protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import published_buckets
-from anon.transparency.fingerprint import HeadPrint
+from anon.transparency.documents import SignedHead
+from anon.transparency.fingerprint import HeadPrint, head_prints
 from anon.transparency.transcript import published
 
 _REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12})</td></tr>')
@@ -96,6 +97,12 @@ def learn_from_counts(
     learned = part_of(manifest).learn(manifest, documents, found.tallies)
     page = render(manifest, learned, traffic, found.accepted, unreadable=found.unreadable)
     return learned.results, page.encode()
+
+
+def prints_of(manifest: Manifest, chain: Sequence[SignedHead]) -> list[HeadPrint]:
+    """The fingerprints in a report: of all documents before the results, but for the transcripts."""
+    after = {kind for kind, _ in protocol_of(manifest).results(manifest)} | {"transcript", "report"}
+    return [head_print for head_print in head_prints(chain) if head_print.kind not in after]
 
 
 def report_again(

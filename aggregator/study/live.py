@@ -28,7 +28,7 @@ from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Beside, Clock, Progress, StudyStore
 from aggregator.study.answers import Answers
 from aggregator.study.counting import accepted_in, count_all, tally_all
-from aggregator.study.learn import Counting, TranscriptCounts
+from aggregator.study.learn import Counting, TranscriptCounts, prints_of
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -43,7 +43,6 @@ from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import has_buckets, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
-from anon.transparency.fingerprint import head_prints
 from anon.wire.messages import study_seed
 
 _LOG = logging.getLogger(__name__)
@@ -263,7 +262,7 @@ class LiveStudy:
             await self.tools.enrolments.count(self.study),
             enrolments.exact(),
             packets.exact(),
-            tuple(head_print for head_print in head_prints(self.chain) if head_print.kind != "transcript"),
+            tuple(prints_of(self.manifest, self.chain)),
             await self.left_out(),
         )
 

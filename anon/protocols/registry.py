@@ -153,6 +153,9 @@ def parts_of(study: Manifest | Proposal) -> ProtocolParts:
     """The parts of a study's protocol, which it carries. Raises `Malformed` where no program's protocols read it."""
     if not isinstance(study.parts, ProtocolParts):
         raise Malformed("study: of a protocol that this program does not know; update this program")
+    what, design = ("manifest", study.design) if isinstance(study, Manifest) else ("study.toml", study.design.kind)
+    if design not in study.parts.shared.designs:
+        raise Malformed(f"{what}: its design is none of {study.parts.shared.name}; do not take part")
     return study.parts
 
 

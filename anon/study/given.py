@@ -16,6 +16,7 @@ from attrs import frozen
 
 from anon.crypto import labels
 from anon.errors import InvalidValue, Malformed, because
+from anon.study.features import demand_line
 from anon.wire.cbor import sha256
 
 MOST_GIVEN = 8
@@ -28,6 +29,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 def _demand_named(name: str, description: str) -> None:
     if not _NAME.match(name):
         raise InvalidValue("name: expected small letters, digits and underscores (at most 40), beginning with a letter")
+    demand_line("description", description)
     if not description.strip():
         raise InvalidValue("description: expected some text; people read it before they say yes")
 

@@ -13,7 +13,6 @@ import numpy as np
 from attrs import define, evolve, field
 
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
-from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
@@ -21,6 +20,7 @@ from anon.tables.streams import Cell
 from benchmarks.paper import courses
 from benchmarks.paper.population import Population
 from benchmarks.paper.studies import Dictionary, Number, Text, rounded
+from benchmarks.protocols import PROTOCOLS
 
 SEED = 2017
 HELD_OUT = 0.3

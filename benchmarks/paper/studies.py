@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Cohort, Feature, Label, Learning, Table
 from anon.study.proposal import Proposal, Schedule
+from benchmarks.protocols import PROTOCOLS
 
 DAY = 86400
 TABLE = "person"

@@ -28,7 +28,7 @@ from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
-from anon.protocols.kinds import is_given
+from anon.protocols.kinds import Stage, is_given, rows_of
 from anon.protocols.registry import Protocols, charge_of, check_study
 from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
@@ -142,6 +142,7 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
                 manifest=most_documents(manifest),
             )
         )
+    _demand_given(manifest, chain)
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
         if not is_given(manifest, signed.head):
@@ -153,6 +154,20 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
             )
     check_numbers(manifest, chain, seen)
     return tuple(chain)
+
+
+def _demand_given(manifest: Manifest, chain: Sequence[SignedHead]) -> None:
+    """Every given document follows the manifest at once. Raises `Distrust`: one that is held back could wait for the
+    roster."""
+    first = [(row.kind, part) for row in rows_of(manifest) if row.stage is Stage.FIRST for part in row.parts(manifest)]
+    there = [(signed.head.kind, signed.head.part) for signed in chain[: len(first)]]
+    if manifest.given and there != first:
+        raise Distrust(
+            say(
+                "the aggregator holds back a public document that the study names; nothing more is sent: tell staff "
+                "and the other members",
+            )
+        )
 
 
 def check_numbers(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> None:

@@ -466,7 +466,8 @@ def _(rng: Random) -> Forge:
 def _(rng: Random) -> Forge:
     forge = finished(rng)
     model = nudged(json.loads(forge.bodies["model", 0]), 1 + rng.uniform(-1, 1) * 1e-7)
-    forge.bodies["model", 0] = json.dumps(model).encode()
+    spelled = json.dumps(model, sort_keys=True, separators=(",", ":")) + "\n"
+    forge.bodies["model", 0] = spelled.encode()
     return forge.report()
 
 
@@ -715,7 +716,7 @@ def _(rng: Random) -> Forge:
     return forge
 
 
-@told("a report without a model", Sight.NAMED, OTHER_WORDS)
+@told("a report without a model")
 def _(rng: Random) -> Forge:
     return without(finished(rng), "model")
 

@@ -389,7 +389,7 @@ def test_a_program_that_brings_its_python_along_is_its_own_maker(
     manifest = Attacked(5, further=0).first.manifest
     size = part_of(manifest).random_size(manifest, manifest.surveys[0])
     told = Making(manifest.to_bytes(), missing(manifest), (SlotRequest(0, 0, bytes(48), bytes(size)),))
-    expected = made(told)
+    expected = made(told, manifest)
     work = work_of(told, manifest, len(expected))
     work.server.stop()
     monkeypatch.setattr(sys, "executable", str(program))

@@ -16,7 +16,7 @@ from nacl.signing import SigningKey
 
 from aggregator.audit import AuditResult, audit_documents
 from aggregator.protocols.contract import LearningResult, SummingPart, part_of
-from aggregator.study.learn import Counting, TranscriptCounts, count, counted, report_again
+from aggregator.study.learn import Counting, TranscriptCounts, count, counted, prints_of, report_again
 from anon.credential import Credential, generate_secret_key, public_key, signer_nym_entropy
 from anon.credential.credential import finish_nym_secrets
 from anon.credential.issuance import CommitmentSecrets, sign_proven
@@ -42,7 +42,6 @@ from anon.transparency.bucketed import (
 )
 from anon.transparency.buckets import bits_of, split
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
-from anon.transparency.fingerprint import head_prints
 from anon.transparency.transcript import transcript_body
 from anon.wire.messages import (
     RosterEntry,
@@ -225,7 +224,7 @@ class Forge:
         """The report of what was learned, with the fingerprints of all that is signed before it."""
         assert self.learned is not None
         self.bodies.pop(("report", 0), None)
-        prints = [one for one in head_prints(self.chain()) if one.kind != "transcript"]
+        prints = prints_of(self.manifest, self.chain())
         page = report_again(self.manifest, self.learned, self.enrolled, prints, self.counted())
         self.bodies["report", 0] = page.encode()
         return self

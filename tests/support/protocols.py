@@ -18,6 +18,11 @@ PROTOCOLS = Protocols(
 )
 
 
+def both_sides(protocols: Protocols) -> Protocols:
+    """The same, with the peers' parts where they are an aggregator's alone."""
+    return PROTOCOLS if protocols == AGGREGATORS else protocols
+
+
 def with_toy(toy: ProtocolParts) -> Protocols:
     """The same, and a protocol that no product file knows."""
     return Protocols((*PROTOCOLS.known, toy))

@@ -48,7 +48,7 @@ from peer.data.evaluate import at_once
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.packets import opened, posted, read
-from tests.support.protocols import PROTOCOLS
+from tests.support.protocols import PROTOCOLS, both_sides
 from tests.support.studies import questions
 
 ADDRESS = "127.0.0.1:1"
@@ -331,7 +331,7 @@ class World:
 
     def _peer(self, number: int) -> PeerApp:
         route, clock = self.routes[number], self.clock
-        protocols = self.app._tools.protocols
+        protocols = both_sides(self.app._tools.protocols)
         return PeerApp(
             self._home(number), lambda: route, clock, os.urandom, sleep=clock.sleep, evaluate=at_once, protocols=protocols
         )

@@ -120,7 +120,7 @@ def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...
     stood_in = tuple(feature.name for feature in proposal.features if feature.binned_privately)
     features = tuple(_cut(feature) if feature.name in stood_in else feature for feature in proposal.features)
     learning = Learning("additive", "soft", proposal.learning.score, 0, proposal.learning.base_rate)
-    made = evolve(
+    made = PROTOCOLS.proposed(evolve(
         proposal,
         features=features,
         design=TablesSum("tables-sum", epsilon),
@@ -128,7 +128,7 @@ def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...
         schedule=evolve(proposal.schedule, binning=0),
         protocol="sum",
         tellers=proposal.tellers or _PLACES,
-    )
+    ))
     return made, stood_in
 
 
