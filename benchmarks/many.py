@@ -48,7 +48,7 @@ from benchmarks.figures import Figure, publish
 from benchmarks.protocols import PROTOCOLS
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum import vector_of
+from peer.protocols.sum.part import vector_of
 
 Integers = NDArray[np.int64]
 

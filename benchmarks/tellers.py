@@ -45,7 +45,7 @@ from anon.wire.messages import Enrolment, credential_header, parse_credentials, 
 from benchmarks.figures import Figure, publish
 from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import cpu_seconds
-from peer.protocols.sum import SumPart
+from peer.protocols.sum.part import SumPart
 from peer.release import release
 
 GOAL = 120.0

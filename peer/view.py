@@ -9,7 +9,6 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import Protocols, charge_of
 from anon.text.sentences import attributed, joined
-from peer.protocols.installed import PROTOCOLS
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -46,7 +45,7 @@ class HomeView:
         now: Callable[[], float],
         random_bytes: Callable[[int], bytes],
         policy: Policy | None = None,
-        protocols: Protocols = PROTOCOLS,
+        protocols: Protocols | None = None,
     ) -> None:
         self._home = home
         self._now = now

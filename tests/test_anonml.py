@@ -140,7 +140,7 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
     assert loaded(words, tmp_path / "home") & unneeded == set()
 
 
-SUMS = {"anon.protocols.sum", "anon.protocols.models.linear", "anon.sharing", "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum"}
+SUMS = {"anon.protocols.sum.shared", "anon.protocols.sum.design", "anon.protocols.models.linear", "anon.sharing", "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum.part"}
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 

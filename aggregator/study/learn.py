@@ -101,8 +101,9 @@ def learn_from_counts(
 
 def prints_of(manifest: Manifest, chain: Sequence[SignedHead]) -> list[HeadPrint]:
     """The fingerprints in a report: of all documents before the results, but for the transcripts."""
-    after = {kind for kind, _ in protocol_of(manifest).results(manifest)} | {"transcript", "report"}
-    return [head_print for head_print in head_prints(chain) if head_print.kind not in after]
+    after = [*protocol_of(manifest).results(manifest), ("report", 0)]
+    ends = min((signed.head.number for signed in chain if (signed.head.kind, signed.head.part) in after), default=None)
+    return [head_print for head_print in head_prints(chain[:ends]) if head_print.kind != "transcript"]
 
 
 def report_again(

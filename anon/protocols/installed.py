@@ -8,7 +8,7 @@ from typing import Final
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
-from anon.protocols.sum.shared import SumProtocol
+from anon.protocols.sum.protocol import SumProtocol
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(SumProtocol())

@@ -16,7 +16,6 @@ from attrs import evolve, frozen
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, Result, SharedPart, SummedPart
-from anon.protocols.models import linear, reading, rows, tables
 from anon.protocols.models.published import PublishedModel
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
@@ -99,6 +98,8 @@ class Protocols:
 
     def model(self, data_untrusted: bytes | str) -> PublishedModel:
         """A valid model from its JSON. Raises `Malformed`, also for a result that is no model."""
+        from anon.protocols.models import rows
+
         read = self.result(data_untrusted)
         if isinstance(read, rows.PublishedRows):
             raise Malformed("model: these are rows, which predict nothing; name a model.json")
@@ -107,6 +108,8 @@ class Protocols:
     def result(self, data_untrusted: bytes | str) -> Result:
         """A valid result from its JSON, by its form, or by its protocol where it names one. One that names neither is a
         model of tables. Raises `Malformed`."""
+        from anon.protocols.models import linear, reading, rows, tables  # late: most commands read none
+
         plain = reading.read(data_untrusted)
         text_untrusted = text_of(data_untrusted)
         form = plain.get("form") if isinstance(plain, dict) else None

@@ -16,13 +16,13 @@ from benchmarks.figures import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_PAPER, _LEARNER = "benchmarks/paper", "aggregator/protocols/histogram"
+_PAPER, _LEARNER, _ADDITIVE = "benchmarks/paper", "aggregator/protocols/histogram", "aggregator/protocols/additive"
 _PEERS = ("anon/ldp/*.py", "anon/protocols/histogram/*.py")
 _DATA = tuple(f"{_PAPER}/{name}.py" for name in ("datasets", "courses", "studies"))
 _PIPELINE = (*_PEERS, *_DATA, *(f"{_PAPER}/{name}.py" for name in ("pipeline", "fitting", "population")),
-             f"{_LEARNER}/classifiers.py", f"{_LEARNER}/reconstruct.py")  # fmt: skip
-_OURS = (*_PEERS, *_DATA, f"{_LEARNER}/*.py", "aggregator/lab/simulation/*.py", "aggregator/lab/planning/ranking.py",
-         f"{_PAPER}/trials.py")  # fmt: skip
+             f"{_LEARNER}/classifiers.py", f"{_ADDITIVE}/reconstruct.py")  # fmt: skip
+_OURS = (*_PEERS, *_DATA, f"{_LEARNER}/*.py", f"{_ADDITIVE}/*.py", "aggregator/lab/simulation/*.py",
+         "aggregator/lab/planning/ranking.py", f"{_PAPER}/trials.py")  # fmt: skip
 _PLAN = (*_OURS, *(f"aggregator/lab/planning/{name}.py" for name in ("candidates", "plan", "population")))
 
 KINDS: Mapping[str, Sequence[str]] = {

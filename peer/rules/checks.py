@@ -28,7 +28,6 @@ from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
-from anon.protocols.kinds import Stage, is_given, rows_of
 from anon.protocols.registry import Protocols, charge_of, check_study
 from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
@@ -44,6 +43,7 @@ from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header
 from peer.rules.distrust import Distrust
+from peer.rules.given import check_given
 from peer.rules.study_secrets import StudySecrets
 
 
@@ -142,32 +142,11 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
                 manifest=most_documents(manifest),
             )
         )
-    _demand_given(manifest, chain)
+    check_given(manifest, chain)
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
-        if not is_given(manifest, signed.head):
-            raise Distrust(
-                say(
-                    "the aggregator signed another public document than the study names; nothing more is sent: tell "
-                    "staff and the other members",
-                )
-            )
     check_numbers(manifest, chain, seen)
     return tuple(chain)
-
-
-def _demand_given(manifest: Manifest, chain: Sequence[SignedHead]) -> None:
-    """Every given document follows the manifest at once. Raises `Distrust`: one that is held back could wait for the
-    roster."""
-    first = [(row.kind, part) for row in rows_of(manifest) if row.stage is Stage.FIRST for part in row.parts(manifest)]
-    there = [(signed.head.kind, signed.head.part) for signed in chain[: len(first)]]
-    if manifest.given and there != first:
-        raise Distrust(
-            say(
-                "the aggregator holds back a public document that the study names; nothing more is sent: tell staff "
-                "and the other members",
-            )
-        )
 
 
 def check_numbers(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> None:

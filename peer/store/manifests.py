@@ -21,9 +21,10 @@ class ManifestRefused(Refused):
 
 
 class Manifests:
-    """One store's, by study id. Holds at most one for each study that was joined."""
+    """One store's, by study id. Holds at most one for each study that was joined. Without `protocols` they are the
+    peer's own, loaded when a manifest is read."""
 
-    def __init__(self, protocols: Protocols) -> None:
+    def __init__(self, protocols: Protocols | None = None) -> None:
         self._protocols = protocols
         self._kept: dict[bytes, Manifest | ManifestRefused] = {}
 
@@ -42,12 +43,14 @@ class Manifests:
         self._kept.clear()
 
 
-def _read(study: bytes, body: bytes, protocols: Protocols) -> Manifest | ManifestRefused:
-    from peer.rules.checks import vetted_manifest  # late: a look at where studies stand vets none
+def _read(study: bytes, body: bytes, protocols: Protocols | None) -> Manifest | ManifestRefused:
+    # late: a look at where studies stand vets none
+    from peer.protocols.installed import PROTOCOLS
+    from peer.rules.checks import vetted_manifest
 
     try:
         _demand_own(study, body)
-        return vetted_manifest(body, protocols)
+        return vetted_manifest(body, protocols or PROTOCOLS)
     except AnonmlError as fault:
         why: Ours = attributed(str(fault))
     except Exception:  # a study that this program cannot even check is no reason to stop another

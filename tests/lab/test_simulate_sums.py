@@ -19,7 +19,7 @@ from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
-from peer.protocols.sum import vector_of
+from peer.protocols.sum.part import vector_of
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, sum_study, tellers

@@ -75,7 +75,27 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
         forged: dict[str, Any] = json.loads(numbered[number])
         forged["rows"][0] = ["1" if forged["rows"][0] == ["0"] else "0"]
         lied = audit_documents(encode_chain(live.chain), numbered | {number: json.dumps(forged).encode()}, protocols=PROTOCOLS)
-        assert not lied.ok
+        assert not lied.ok and result.report_checked
+        spelled = {("rows", 0): json.dumps(forged, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
+        faults = {
+            "rows 0: is not what the transcripts give": bodies | spelled,
+            "rows 0: is not in its one spelling": bodies | {("rows", 0): bodies["rows", 0] + b" "},
+            "rows 0: was never published, but what rests on it was": {place: body for place, body in bodies.items() if place[0] != "rows"},
+            "model 0: was never published, but what rests on it was": {place: body for place, body in bodies.items() if place[0] != "model"},
+            "given 0: is another document than the manifest names": bodies | {("given", 0): b"[" * 1000},
+        }
+        for fault, changed in faults.items():
+            again = _signed_again(live.tools.home.signing_key, live.study, changed)
+            found = audit_documents(*again, protocols=PROTOCOLS)
+            assert fault in [f"{finding.document}: {finding.fault}" for finding in found.findings], (fault, found.lines())
+
+
+def _signed_again(key: Any, study: bytes, bodies: dict[tuple[str, int], bytes]) -> tuple[bytes, dict[int, bytes]]:
+    """The same study as its aggregator could have signed it, with these bodies."""
+    chain: list[Any] = []
+    for (kind, part), body in bodies.items():
+        chain.append(sign_head(key, study, chain, kind, part, body))
+    return encode_chain(chain), dict(enumerate(bodies.values()))
 
 
 @pytest.mark.slow
@@ -103,6 +123,8 @@ async def test_another_document_than_the_manifest_names_is_not_fetched_and_is_fo
         check_sizes(live.manifest, live.chain)
         with pytest.raises(Distrust, match="another public document"):
             check_sizes(live.manifest, forged)
+        with pytest.raises(Distrust, match="holds back a public document"):
+            check_sizes(live.manifest, live.chain[:1])
         bodies = {0: live.manifest.to_bytes(), 1: other}
         found = audit_documents(encode_chain(forged), bodies, protocols=PROTOCOLS).findings
         assert [finding.document for finding in found] == ["given 0"]

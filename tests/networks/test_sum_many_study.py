@@ -21,7 +21,7 @@ from anon.sharing.round_document import RoundSums, SlotSum
 from peer.app import PeerApp
 from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum import vector_of
+from peer.protocols.sum.part import vector_of
 from peer.rules.limits import BudgetLimit
 from tests.support.fake_aggregator import peer
 from tests.support.protocols import read_model

@@ -16,7 +16,7 @@ from anon.wire.cbor import decode, encode
 from anon.wire.packets import SealedPacket
 from peer import release as releasing
 from peer.data.making.content import made
-from peer.protocols.sum import SumPart
+from peer.protocols.sum.part import SumPart
 from peer.release import random_sizes
 from peer.rules import consent as consenting
 from peer.rules.checks import check_count, check_sizes, demand_length

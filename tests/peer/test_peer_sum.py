@@ -18,7 +18,8 @@ from anon.study.manifest import Manifest
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
 from peer.protocols.contract import part_of
-from peer.protocols.sum import SumPart, vector_of
+from peer.protocols.sum.late import LateSumPart, _part
+from peer.protocols.sum.part import SumPart, vector_of
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, opener
 
 PART = SumPart()
@@ -36,7 +37,7 @@ def arrived(study: Manifest, number: int, values: list[int], members: int = 3) -
 
 
 def test_the_part_of_the_registry_is_this_one() -> None:
-    assert isinstance(part_of(manifest_of()), SumPart)
+    assert part_of(manifest_of()) == LateSumPart() and type(_part()) is SumPart
 
 
 def test_tables_hold_one_mark_in_each() -> None:

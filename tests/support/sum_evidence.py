@@ -16,7 +16,7 @@ from anon.protocols.sum.standing import arrangement_of, read_sums, standing_afte
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import parse_list
 from anon.wire.packets import Occasion
-from peer.protocols.sum import vector_of
+from peer.protocols.sum.part import vector_of
 from tests.support.sum_peers import is_offline, row_of
 from tests.support.sum_programs import SumStudy
 from tests.support.sums import NAMES

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import ClassVar
-
-from attrs import frozen
 
 from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
@@ -16,20 +13,15 @@ from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import MODEL, Layout, Place, Result, Round
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import (
-    gradient_form,
-    moments_form,
     records_of,
     sum_of,
     summed_of,
-    tables_form,
     unit_of,
 )
-from anon.protocols.sum.sections import BOUNDS, WORDS, Gradient, Moments, TablesSum
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.words import PacketKind
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
 from anon.sharing.round_document import longest_round_sums
-from anon.study.designs import Design
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import LONGEST_NAME, Proposal
 from anon.text.foreign import fault
@@ -39,17 +31,9 @@ _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
 
 
-@frozen
-class SumProtocol:
+class SumShared:
     """Exact vectors, whose sums the study's tellers publish with noise (Prio3 and the discrete Gaussian). See
     `contract`."""
-
-    name = "sum"
-    designs: ClassVar[Mapping[str, Design]] = {
-        "tables-sum": Design(TablesSum, tables_form, WORDS["tables-sum"], BOUNDS["tables-sum"]),
-        "moments": Design(Moments, moments_form, WORDS["moments"], BOUNDS["moments"]),
-        "gradient": Design(Gradient, gradient_form, WORDS["gradient"], BOUNDS["gradient"]),
-    }
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         """One for each round, as long as `schedule.collect` and `schedule.settle` apart."""

@@ -28,7 +28,9 @@ def makes(arguments: list[str]) -> bool:
 def main() -> None:
     """Serve on standard input, which is the socket. All code is loaded first: a child cannot open its files."""
     from peer.data.making.content import Making, made
-    from peer.protocols.installed import PROTOCOLS
+    from peer.protocols.installed import PROTOCOLS, load_all
+
+    load_all()
 
     def work(channel: socket.socket, _ends: float) -> bytes:
         told = Making.from_bytes(child.received(channel))

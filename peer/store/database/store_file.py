@@ -21,7 +21,6 @@ from anon.storage.durable import connect
 from anon.storage.lived import DatabaseMemory
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
-from peer.protocols.installed import PROTOCOLS
 from peer.rules.consent import Policy
 from peer.store import rows
 from peer.store.crash_points import crash_point
@@ -51,7 +50,7 @@ class StoreFile:
         path: Path,
         random_bytes: Callable[[int], bytes],
         policy: Policy | None = None,
-        protocols: Protocols = PROTOCOLS,
+        protocols: Protocols | None = None,
     ) -> None:
         self._path = path
         self._opened: sqlite3.Connection | None = None

@@ -29,7 +29,7 @@ from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest
 from anon.wire.packets import TAG_BYTES
-from peer.protocols.sum import SumPart as PeerPart
+from peer.protocols.sum.part import SumPart as PeerPart
 from peer.published_report import as_page
 from tests.support.protocols import read_model
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of

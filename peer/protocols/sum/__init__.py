@@ -1,0 +1,1 @@
+"""The protocol `sum` on the owner's machine."""
