@@ -26,10 +26,11 @@ PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) postgres test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
-# Files of tests lie in memory, where there are 6 GB of it in which programs may run: each commit waits for a disk.
+# Files of quick tests lie in memory, where there are 6 GB of it in which programs may run: each commit waits for a disk.
+# The others keep to the shorter /tmp: the name of a socket has at most 107 bytes.
 IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]* /dev/shm .*noexec' /proc/mounts && \
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
-test test-all repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
+test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
 .PHONY: demo demo-sum demo-mooc test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
