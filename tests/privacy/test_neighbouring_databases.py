@@ -26,7 +26,7 @@ from anon.study.manifest import Manifest
 from anon.vdaf.prio3 import KEY_SIZE, NONCE_SIZE
 from peer.data.evaluate import request_of, snapshot_of
 from peer.data.importing import import_rows
-from peer.protocols import sum as exact
+from peer.protocols.sum import part as exact
 from peer.rules.checks import tables_of
 from tests.support.sums import GRADIENT, MOMENTS, manifest_of, many
 
