@@ -305,15 +305,19 @@ class _Audit:
         learned = self.protocol_part.learn(self.manifest, documents, found.tallies)
         self.model_checked = True
         for kind, part in places:
-            body = self.bodies[kind, part]
-            published, again = read_result(body), read_result(learned.results.get((kind, part), b""))
-            if self.protocols.result(body).to_json().encode() != body:
-                self.note(f"{kind} {part}", "is not in its one spelling")
-            if not alike(published, again):
-                self.note(f"{kind} {part}", "is not what the transcripts give")
-            if not alike(score_of(published), score_of(again)):
-                self.note(f"{kind} {part}", "its declared score is not what the transcripts give")
+            with noting(self.note, f"{kind} {part}"):
+                self._compare_result(kind, part, learned.results.get((kind, part), b""))
         self._compare_report(learned, found)
+
+    def _compare_result(self, kind: str, part: int, recomputed: bytes) -> None:
+        body = self.bodies[kind, part]
+        published, again = read_result(body), read_result(recomputed)
+        if not alike(published, again):
+            self.note(f"{kind} {part}", "is not what the transcripts give")
+        if not alike(score_of(published), score_of(again)):
+            self.note(f"{kind} {part}", "its declared score is not what the transcripts give")
+        if self.protocols.result(body).to_json().encode() != body:
+            self.note(f"{kind} {part}", "is not in its one spelling")
 
     def _compare_report(self, learned: LearningResult, found: TranscriptCounts) -> None:
         body = self.bodies.get(("report", 0), b"")

@@ -9,7 +9,7 @@ from anon.wire.strict_json import read_json
 
 
 def read_result(body: bytes | str) -> Any:
-    """A result's JSON, in its one spelling. Raises `ValueError`."""
+    """The values of a result's JSON. Raises `ValueError`."""
     return read_json(body)
 
 

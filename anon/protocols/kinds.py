@@ -247,11 +247,11 @@ def _results(manifest: Manifest) -> Iterator[DocumentKind]:
         parts = tuple(part for named, part in longest if named == kind)
         bounds = {part: longest[kind, part] for part in parts}
         yield DocumentKind(
-            kind, Stage.AFTER, partial(_given_parts, parts), partial(_bound, bounds), ("peer.predict", _AUDIT), _COUNTED
+            kind, Stage.AFTER, partial(_these, parts), partial(_bound, bounds), ("peer.predict", _AUDIT), _COUNTED
         )
 
 
-def _given_parts(parts: Sequence[int], _study: Manifest) -> Sequence[int]:
+def _these(parts: Sequence[int], _study: Manifest) -> Sequence[int]:
     return parts
 
 

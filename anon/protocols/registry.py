@@ -19,6 +19,7 @@ from anon.protocols.contract import Layout, Result, SharedPart, SummedPart
 from anon.protocols.models.published import PublishedModel
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
+from anon.study.parsing import kind_of
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
 from anon.text.foreign import escaped, whole_place
 from anon.text.sentences import say
@@ -93,7 +94,7 @@ class Protocols:
         """The same, which carries the parts of its protocol. Raises `Malformed` for a design that the program does not
         know, and for slots of another form than its own."""
         if manifest.design not in self._by_design:
-            raise Malformed(f"manifest: unknown design {manifest.design!r}; update this program")
+            raise Malformed(f"manifest: unknown design {kind_of(manifest.design)}; update this program")
         return carrying(manifest, self._by_design[manifest.design])
 
     def model(self, data_untrusted: bytes | str) -> PublishedModel:

@@ -70,15 +70,26 @@ def demand_given(given: Sequence[GivenFile | GivenDocument]) -> None:
 
 
 def read_given(files: Sequence[GivenFile], folder: Path) -> dict[str, bytes]:
-    """The contents by name, from files below this folder. Raises `Malformed` for one that cannot be read."""
-    found = {}
-    for named in files:
-        try:
-            found[named.name] = (folder / named.file).read_bytes()
-        except OSError as error:
-            where = folder / named.file
-            raise Malformed(f"{where}: cannot be read{because(error)}; name the file of {named.name}") from None
-    return found
+    """The contents by name, at most one byte more than may be, from files below this folder.
+
+    Raises `Malformed` for one that cannot be read, and for one elsewhere: a study file may be a stranger's, and its
+    files are published.
+    """
+    return {named.name: _content(folder.resolve(), named) for named in files}
+
+
+def _content(folder: Path, named: GivenFile) -> bytes:
+    where = folder / named.file.replace("\0", "")  # no path has a zero byte
+    try:
+        if where.resolve().is_relative_to(folder) and where.is_file():
+            with where.open("rb") as stream:
+                return stream.read(LONGEST_GIVEN + 1)
+        why = ""
+    except OSError as error:
+        why = because(error)
+    raise Malformed(
+        f"study.toml: given.{named.name}: expected a file below the study file's folder{why}; copy it there and name it"
+    )
 
 
 def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple[GivenDocument, ...]:
@@ -88,8 +99,8 @@ def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple
         content = contents.get(named.name, b"")
         if not 1 <= len(content) <= LONGEST_GIVEN:
             raise Malformed(
-                f"study.toml: given.{named.name}: expected 1 to {LONGEST_GIVEN} bytes, got {len(content)}; publish the "
-                "study by `anonml study publish FILE`, which reads it"
+                f"study.toml: given.{named.name}: expected a content of 1 to {LONGEST_GIVEN} bytes; shorten it, or "
+                "publish the study by `anonml study publish FILE`, which reads it"
             )
         found.append(GivenDocument(named.name, named.description, sha256(labels.HEAD, content), len(content)))
     return tuple(found)

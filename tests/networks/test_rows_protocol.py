@@ -17,6 +17,7 @@ from aggregator.audit.exporting import export_study
 from anon.errors import Malformed
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.models.rows import PublishedRows
+from anon.study.given import LONGEST_GIVEN, GivenFile, read_given
 from anon.study.schema import study_schema
 from anon.transparency.documents import encode_chain, sign_head
 from peer.protocols.contract import part_of
@@ -84,6 +85,9 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
             "model 0: was never published, but what rests on it was": {place: body for place, body in bodies.items() if place[0] != "model"},
             "given 0: is another document than the manifest names": bodies | {("given", 0): b"[" * 1000},
         }
+        unreadable = _signed_again(live.tools.home.signing_key, live.study, bodies | spelled | {("model", 0): b"\xff"})
+        found = audit_documents(*unreadable, protocols=PROTOCOLS).findings
+        assert {finding.document for finding in found} == {"model 0", "rows 0"}, "one does not hide the other"
         for fault, changed in faults.items():
             again = _signed_again(live.tools.home.signing_key, live.study, changed)
             found = audit_documents(*again, protocols=PROTOCOLS)
@@ -132,7 +136,7 @@ async def test_another_document_than_the_manifest_names_is_not_fetched_and_is_fo
 
 def test_a_study_is_published_with_its_documents_and_only_where_its_design_reads_them() -> None:
     proposal = PROTOCOLS.proposal(STUDY)
-    with pytest.raises(Malformed, match=r"given\.classes: expected 1 to"):
+    with pytest.raises(Malformed, match=r"given\.classes: expected a content"):
         noisy_manifest(STUDY, {})
     assert noisy_manifest(STUDY, GIVEN).given[0].length == len(CONTENT) and proposal.given[0].file == "classes.json"
     given = STUDY[STUDY.index("[[given]]") : STUDY.index("[schedule]")]
@@ -141,6 +145,24 @@ def test_a_study_is_published_with_its_documents_and_only_where_its_design_reads
     twice = STUDY.replace(given, given + given)
     with pytest.raises(Malformed, match="different names"):
         PROTOCOLS.proposal(twice)
+
+
+def test_a_study_file_names_no_file_beyond_its_own_folder(tmp_path: Path) -> None:
+    """It may be a stranger's, and whatever it names is published."""
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("mine")
+    (folder / "classes.json").write_bytes(CONTENT)
+    (folder / "long").write_bytes(bytes(LONGEST_GIVEN + 9))
+    (folder / "link").symlink_to(tmp_path / "secret")
+
+    def named(file: str) -> dict[str, bytes]:
+        return read_given([GivenFile("classes", "The answers.", file)], folder)
+
+    assert named("classes.json") == GIVEN and len(named("long")["classes"]) == LONGEST_GIVEN + 1
+    for file in ("../secret", str(tmp_path / "secret"), "link", ".", "gone", "a\0b", "x" * 5000):
+        with pytest.raises(Malformed, match="below the study file's folder"):
+            named(file)
 
 
 def noisy_manifest(text: str, given: dict[str, bytes]):

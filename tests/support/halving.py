@@ -9,20 +9,18 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
-from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
+from aggregator.protocols.contract import LearningResult, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
-from aggregator.protocols.tally import Tally, tallied
+from aggregator.protocols.tally import Tally
 from anon.errors import InvalidValue, Malformed
-from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, build, nano
+from anon.ldp import NanoEpsilon, RawCategory, build, nano
 from anon.protocols.categories import feature_category
-from anon.protocols.charge import Charge, local
 from anon.protocols.contract import DocumentArrived, Layout, Place, Record, Result, Round
-from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.rows import PublishedRows
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.registry import ProtocolParts
-from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mechanism_picture
-from anon.study.cost import attribute_epsilon, total_epsilon
+from anon.protocols.words import PacketKind, mechanism_line, mechanism_picture
+from anon.study.cost import attribute_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey, Window
@@ -30,8 +28,9 @@ from anon.study.proposal import DesignSection, Proposal, epsilon_in_range
 from anon.study.slots import Row, Slot
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, say
-from anon.wire.cbor import decode, encode
-from anon.wire.packets import PublishedPacket
+from anon.wire.cbor import decode
+from tests.support import noisy_count
+from tests.support.noisy_count import document
 
 NAME = "halving"
 ROUNDS = 3
@@ -70,10 +69,6 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
         raise InvalidValue("design: halving asks three times for the upper half of one feature's eight bins")
 
 
-def document(study: Manifest, number: int, n: int, yes: int) -> bytes:
-    return encode([study.study_id, number, n, yes])
-
-
 def upper_in(study: Manifest, number: int, body_untrusted: bytes) -> bool:
     """True if most of a round said yes."""
     match decode(body_untrusted, "halves"):
@@ -99,12 +94,9 @@ def median(study: Manifest, found: int) -> PublishedRows:
 
 
 @frozen
-class Shared:
+class Shared(noisy_count.Shared):
     name = NAME
     designs: ClassVar[Mapping[str, Design]] = {NAME: Design(Halving, form, WORDS, BOUNDS)}
-
-    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
-        return ()
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         length = proposal.schedule.collect
@@ -127,9 +119,6 @@ class Shared:
             if after.window.opens <= before.window.closes or after.round != before.round + 1:
                 raise Malformed("manifest: it asks again before it has counted; do not take part")
 
-    def exposure(self, design: Layout) -> Charge:
-        return local(total_epsilon(design.surveys, design.slots))
-
     def per_attribute(self, design: Layout) -> NanoEpsilon:
         return NanoEpsilon(attribute_epsilon(design.surveys, design.slots, lambda _survey: False))
 
@@ -150,9 +139,6 @@ class Shared:
     def title(self, study: Manifest, survey: Survey) -> Sentence:
         return say("{feature}: half number {number}", feature=Quoted(survey.features[0]), number=survey.survey + 1)
 
-    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
-        return (mechanism_odds(study.survey(0).build()),)
-
     def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
         made = study.survey(0).build()
         asks = tuple(self.title(study, survey) for survey in study.surveys)
@@ -167,7 +153,7 @@ class Shared:
 
 
 @frozen
-class Peer:
+class Peer(noisy_count.Peer):
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
         return tuple(("half", number) for number in range(survey))
 
@@ -186,12 +172,6 @@ class Peer:
 
         return tuple(SurveyAnswer(slot, survey, upper(survey)) for slot, survey in slots if survey <= len(halves))
 
-    def random_size(self, manifest: Manifest, survey: Survey) -> int:
-        return survey.build().random_size
-
-    def perturb(self, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
-        return survey.build().perturb(answer, random_bytes)
-
 
 # The aggregator's part
 
@@ -207,19 +187,10 @@ class Found:
 
 
 @frozen
-class Aggregator:
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
-        return tallied(survey, [packet.report for packet in packets])
-
-    def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
-        return document(study, number, int(tallies[number][0]), int(tallies[number][2]))
-
+class Aggregator(noisy_count.Aggregator):
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Found:
         found, _one = left([upper_in(study, number, documents["half", number]) for number in range(ROUNDS)])
         return Found(median(study, found))
-
-    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
-        return ()
 
     def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool) -> Estimate | None:
         asked = all(("half", number) in documents for number in range(survey.survey))
