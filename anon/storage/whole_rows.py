@@ -25,10 +25,10 @@ class WholeRows:
     """The digest of one connection's file, which has `TABLE`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._total = 0
-        connection.create_function("row_came", -1, self._came)
-        connection.create_function("row_went", -1, self._went)
+        self._connection, self._running = connection, _RunningDigest()
+        # A function that knew the connection would keep it open: no collector sees through the callbacks of sqlite3.
+        connection.create_function("row_came", -1, self._running.came)
+        connection.create_function("row_went", -1, self._running.went)
         self._tables = {name: self._columns(name) for (name,) in connection.execute(_LISTED).fetchall()}
         for name, columns in self._tables.items():
             came, went = (
@@ -48,11 +48,11 @@ class WholeRows:
 
     def begin(self) -> None:
         """A transaction begins."""
-        (self._total,) = (int.from_bytes(kept, "big") for kept in self._kept())
+        (self._running.total,) = (int.from_bytes(kept, "big") for kept in self._kept())
 
     def end(self) -> None:
         """Renew the digest inside the caller's transaction, after its last change."""
-        self._connection.execute("UPDATE whole SET digest = ?", (self._total.to_bytes(32, "big"),))
+        self._connection.execute("UPDATE whole SET digest = ?", (self._running.total.to_bytes(32, "big"),))
 
     def _kept(self) -> list[bytes]:
         return [digest for (digest,) in self._connection.execute("SELECT digest FROM whole").fetchall()]
@@ -67,11 +67,20 @@ class WholeRows:
     def _columns(self, name: str) -> tuple[str, ...]:
         return tuple(row[1] for row in self._connection.execute(f"PRAGMA main.table_info({name})").fetchall())
 
-    def _came(self, *row: object) -> None:
-        self._total = (self._total + _digest(row)) % _MODULUS
 
-    def _went(self, *row: object) -> None:
-        self._total = (self._total - _digest(row)) % _MODULUS
+class _RunningDigest:
+    """The digest within a transaction, as rows come and go."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def came(self, *row: object) -> None:
+        """A row is inserted, or stands after a change."""
+        self.total = (self.total + _digest(row)) % _MODULUS
+
+    def went(self, *row: object) -> None:
+        """A row is deleted, or stood before a change."""
+        self.total = (self.total - _digest(row)) % _MODULUS
 
 
 def _digest(row: Iterable[object]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 from contextlib import closing
@@ -122,3 +123,18 @@ def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(tm
     world.tellers[0].finish(world.study)
     left = [one for one in (*secrets, *sealing) for path in files if path.exists() and one in path.read_bytes()]
     assert not left and connection.execute("SELECT count(*) FROM shares").fetchone() == (0,)
+
+
+def test_a_journal_that_no_program_holds_leaves_no_file_open(tmp_path: Path) -> None:
+    """What its connection calls back must not know the connection: no collector sees through that."""
+    home = open_home(tmp_path, os.urandom)
+    journal = Journal(home.journal)
+    assert len(_open_below(tmp_path)) > 1
+    del journal
+    gc.collect()
+    assert _open_below(tmp_path) == []
+
+
+def _open_below(folder: Path) -> list[Path]:
+    here = folder.resolve()
+    return [path for held in Path("/proc/self/fd").iterdir() if (path := held.resolve()).is_relative_to(here)]
