@@ -126,7 +126,7 @@ def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(tm
 
 
 def test_a_journal_that_no_program_holds_leaves_no_file_open(tmp_path: Path) -> None:
-    """What its connection calls back must not know the connection: no collector sees through that."""
+    """The functions that its connection calls must not know the connection: no collector sees through that."""
     home = open_home(tmp_path, os.urandom)
     journal = Journal(home.journal)
     assert len(_open_below(tmp_path)) > 1
