@@ -48,11 +48,11 @@ def test_one_module_alone_knows_the_curve_library() -> None:
     assert users == ["anon/crypto/curve/arkworks.py"]
 
 
-def test_enrol_and_verify_do_not_import_each_other() -> None:
-    """`enrol` knows who enrolled, `verify` must not: neither imports the other."""
-    enrol, verify = (rooms.imports(ROOT / "aggregator/rules" / name) for name in ("enrol.py", "verify.py"))
-    assert not any(name.startswith("aggregator.rules.enrol") for name in verify)
-    assert not any(name.startswith("aggregator.rules.verify") for name in enrol)
+def test_enrol_and_acceptance_do_not_import_each_other() -> None:
+    """`enrol` knows who enrolled, `acceptance` must not: neither imports the other."""
+    enrol, accept = (rooms.imports(ROOT / "aggregator/rules" / name) for name in ("enrol.py", "acceptance.py"))
+    assert not any(name.startswith("aggregator.rules.enrol") for name in accept)
+    assert not any(name.startswith("aggregator.rules.acceptance") for name in enrol)
 
 
 def test_peers_tellers_and_aggregators_import_nothing_of_one_another() -> None:

@@ -13,8 +13,8 @@
    opens its commitment. Every credential works for its entry of the roster, so
    that nobody was shut out (`anon.transparency.closing`).
 6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
-   well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies. No slot has more packets
-   than the roster has members.
+   well formed, its draw matches its tag (`aggregator.rules.acceptance`), and its token verifies. No slot has more
+   packets than the roster has members.
 7. Rounds: each round's document is made again from the transcripts, and compared. Where tellers made it, their
    signatures, the one list and the sum of their shares are checked (`SummingPart.check_sums`). The list is no longer
    than the roster, and every tag on it is in a transcript. Packets that the list leaves out are counted, and are no

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from aggregator.rules.acceptance import OpenedPacket, PacketRules, check_report, read_packet
 from aggregator.rules.refusal import PacketRefused
-from aggregator.rules.verify import OpenedPacket, PacketRules, check_report, read_packet
 from aggregator.study.learn import Counting
 from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError

@@ -1,4 +1,4 @@
-"""Where packets come in: performs the numbered steps of `verify` in their order. It knows no enrolment."""
+"""Where packets come in: performs the numbered steps of `acceptance` in their order. It knows no enrolment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from aggregator.intake.batcher import Batcher
-from aggregator.intake.crypto_jobs import verify_tokens
+from aggregator.intake.token_jobs import verify_tokens
 from aggregator.intake.workers import Workers
-from aggregator.rules.accepted import AcceptedPacket
-from aggregator.rules.refusal import PacketRefused
-from aggregator.rules.verify import (
+from aggregator.rules.acceptance import (
     OpenedDummy,
     OpenedPacket,
     PacketRules,
@@ -22,6 +20,8 @@ from aggregator.rules.verify import (
     open_packet,
     settle,
 )
+from aggregator.rules.accepted import AcceptedPacket
+from aggregator.rules.refusal import PacketRefused
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock
 from anon.wire.messages import credential_header

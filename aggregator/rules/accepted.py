@@ -1,6 +1,6 @@
 """An accepted packet, and a check that a stored one is still the packet that was accepted.
 
-`aggregator.rules.verify` decides which packets are accepted. Nothing of an enrolment can be reached from here.
+`aggregator.rules.acceptance` decides which packets are accepted. Nothing of an enrolment can be reached from here.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from aggregator.intake.crypto_jobs import issue
 from aggregator.intake.packets import RosterValues
+from aggregator.intake.token_jobs import issue
 from aggregator.rules.enrol import roster_entry
 from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.lengths import demand_buckets

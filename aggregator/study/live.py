@@ -14,11 +14,11 @@ from aggregator.intake.packets import PacketIntake, RosterValues
 from aggregator.intake.workers import Workers
 from aggregator.protocols.contract import part_of
 from aggregator.protocols.tally import Tally
+from aggregator.rules.acceptance import PacketRules
 from aggregator.rules.counters import Traffic
 from aggregator.rules.faults import Fault, NoSum
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
-from aggregator.rules.verify import PacketRules
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.enrolments import EnrolStore

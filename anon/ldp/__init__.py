@@ -1,4 +1,8 @@
-"""Local differential privacy: mechanisms that know their own loss, and what several of them cost together."""
+"""Local differential privacy: mechanisms that know their own loss, and what several of them cost together.
+
+`mechanism` is what all have in common, and undoes the bias. Each perturbs in a module of its own: `krr`, `subset` and
+`unary`. `choice` picks one.
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from anon.protocols.contract import Layout, Result, SharedPart, SummedPart
 from anon.protocols.models.published import PublishedModel
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
-from anon.study.parsing import kind_of
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
+from anon.study.structuring import kind_of
 from anon.text.foreign import escaped, whole_place
 from anon.text.sentences import say
 from anon.wire.strict_json import text_of

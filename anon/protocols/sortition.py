@@ -8,7 +8,8 @@
    cannot know it before the packet arrives. So it aims a question at nobody.
 4. `draw` takes SHA-256(label, seed, slot, tag) and finds the row by its weight.
 5. A peer draws for its own tags after the roster's check (`drawn_surveys`, called in `peer.run.verify`).
-6. Every packet carries its tag, and `aggregator.rules.verify.check_report` draws again. `aggregator.audit` does so too.
+6. Every packet carries its tag, and `aggregator.rules.acceptance.check_report` draws again. `aggregator.audit` does so
+   too.
 
 `in_score_cohort` is another draw, from a seed that is revealed after collection: which reports score and do not train.
 """

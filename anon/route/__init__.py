@@ -1,6 +1,6 @@
-"""How bytes travel: `direct` (loopback and tests), `socks` (any SOCKS5 proxy), and `tor`, in a folder of its own.
+"""How bytes travel: directly or by any SOCKS5 proxy (`direct_and_socks`), and through `tor`, a folder of its own.
 
-Each exchange is a fresh connection.
+Each exchange is a fresh connection. `exchange` gives each a SOCKS user of its own, and so a Tor circuit of its own.
 """
 
 from anon.route.direct_and_socks import DirectRoute, SocksRoute

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from anon.errors import InvalidValue
-from anon.study.parsing import kind_of
+from anon.study.structuring import kind_of
 
 LONGEST_DURATION = 3650 * 86400
 """Seconds of each part of a schedule. Sixty rounds of it end before the last instant that a manifest can have."""

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.study.parsing import LEFT_OUT, kind_of
+from anon.study.structuring import LEFT_OUT, kind_of
 from anon.text.foreign import named
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")

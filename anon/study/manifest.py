@@ -29,9 +29,9 @@ from anon.study.features import (
     demand_plain,
 )
 from anon.study.given import GivenDocument, demand_given
-from anon.study.parsing import CARRIED, LEFT_OUT, make_converter, structure
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
+from anon.study.structuring import CARRIED, LEFT_OUT, make_converter, structure
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
 

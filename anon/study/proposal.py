@@ -28,8 +28,8 @@ from anon.study.features import (
     one_of,
 )
 from anon.study.given import GivenFile, demand_given
-from anon.study.parsing import CARRIED, kind_of, make_converter, structure
 from anon.study.records import PERSON, RECORD, Records, declared
+from anon.study.structuring import CARRIED, kind_of, make_converter, structure
 from anon.study.texts import demand_seen
 from anon.wire.addresses import teller_address_fault
 

@@ -1,5 +1,5 @@
-"""Where a study or a teller may be served: at onion addresses, which its manifest names for everybody, or on this
-machine."""
+"""The forms of addresses of studies and tellers: onion addresses, which a manifest names for everybody, and this
+machine's own."""
 
 from __future__ import annotations
 

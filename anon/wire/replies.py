@@ -9,7 +9,7 @@ ACCEPTED = "accepted"
 WITHDRAWN = "withdrawn"
 BUSY = "busy"
 
-# Refusals of a packet, by the step of `aggregator.rules.verify` that makes them.
+# Refusals of a packet, by the step of `aggregator.rules.acceptance` that makes them.
 PACKET_REFUSALS = (
     "wrong-size",
     "sealed-to-another-key",

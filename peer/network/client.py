@@ -1,5 +1,5 @@
-"""Talking to an aggregator through a route (docs/protocol.md). The result is untrusted until checked here or in
-`peer.rules.checks`."""
+"""The exchanges with an aggregator, each at one of its addresses, drawn anew, through a route (docs/protocol.md). The
+result is untrusted until checked here or in `peer.rules.checks`."""
 
 from __future__ import annotations
 

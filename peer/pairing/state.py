@@ -23,7 +23,7 @@ from attrs import field, frozen
 from anon.errors import Refused
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, made_private, write_private
-from anon.study.parsing import make_converter, structure
+from anon.study.structuring import make_converter, structure
 from anon.wire.strict_json import read_json
 from peer.pairing.phones import PhoneRecord
 from peer.store.home import PeerHome

@@ -1,4 +1,6 @@
-"""The privacy ledger: lifetime budgets of one installation, across data sets, studies and aggregators.
+"""The privacy ledger: lifetime budgets of one installation, for local answers and for exact sums.
+
+They hold across data sets, studies and aggregators.
 
 Pure. There is one budget for each measure and unit (`anon.protocols.charge.Budget`), with a lifetime limit of its own.
 Amounts are integer counts of 1e-9 of the measure's epsilon or rho, between neighbours of which one is replaced. A

@@ -18,7 +18,7 @@ from anon.errors import Malformed, Refused, of_the_system
 from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
-from anon.study.parsing import make_converter, structure
+from anon.study.structuring import make_converter, structure
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
 from anon.wire.strict_json import read_json

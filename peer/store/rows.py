@@ -14,7 +14,7 @@ import attrs
 from anon.errors import Conflict, Malformed
 from anon.ldp import NanoEpsilon
 from anon.storage.durable import reading
-from anon.study.parsing import make_converter, structure
+from anon.study.structuring import make_converter, structure
 from anon.text.sentences import Term, attributed, from_store, say, to_store
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.wire.packets import SealedPacket

@@ -10,12 +10,12 @@ import pytest
 from attrs import evolve
 from sqlalchemy import text
 
+from aggregator.rules.acceptance import OpenedPacket, settle
 from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
-from aggregator.rules.verify import OpenedPacket, settle
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
 from aggregator.tellers.http_link import PAUSES, HttpLink
 from aggregator.tellers.link import named, together

@@ -30,9 +30,9 @@ from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, Survey, Window
-from anon.study.parsing import make_converter, structure
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
 from anon.study.slots import Row, Slot
+from anon.study.structuring import make_converter, structure
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, say
 from anon.wire.cbor import decode, encode

@@ -9,7 +9,7 @@ from itertools import product
 
 from attrs import define, field
 
-from aggregator.rules.verify import OpenedPacket, PacketRules, open_packet
+from aggregator.rules.acceptance import OpenedPacket, PacketRules, open_packet
 from aggregator.store.home import open_home
 from anon.protocols.contract import Record
 from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after

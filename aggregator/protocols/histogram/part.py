@@ -11,7 +11,7 @@ from attrs import frozen
 from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
-from aggregator.protocols.histogram.estimates import can_be_named, category_names
+from aggregator.protocols.histogram.category_names import can_be_named, category_names
 from aggregator.protocols.tally import Tally, tallied
 from anon.protocols.contract import Place
 from anon.protocols.histogram import thresholds

@@ -1,7 +1,7 @@
 """BLS12-381, checked: the only module that touches a curve library.
 
 Invariant: every `G1` and `G2` that leaves this module lies in the prime-order subgroup. Decoding is strict whatever
-library is underneath: `native`, or `pure` where the native one has no build. `IMPLEMENTATION` says which,
+library is underneath: `arkworks`, or `pure` where the native one has no build. `IMPLEMENTATION` says which,
 `anon.crypto.backend` decides. Both give the same bytes, and neither is constant-time.
 """
 

@@ -9,7 +9,7 @@ from anon.errors import InvalidValue
 from anon.ldp import SCALE
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import demand_features
-from anon.study.parsing import kind_of
+from anon.study.structuring import kind_of
 
 MOST_SIGNS = 4096
 """Of a one-bit survey about several features: a sign for each combination of their categories."""

@@ -21,7 +21,7 @@ from anon.protocols.models import reading
 from anon.protocols.models.published import Contribution, ModelScore
 from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label, demand_names, demand_numbers
-from anon.study.parsing import LEFT_OUT
+from anon.study.structuring import LEFT_OUT
 
 FORM: Final = "linear"
 VERSION: Final = 1

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from attrs import AttrsInstance, fields
 
 from anon.errors import InvalidValue, Malformed, in_brackets
-from anon.study.parsing import make_converter, structure
+from anon.study.structuring import make_converter, structure
 from anon.text.sentences import NOTHING, attributed, say
 from anon.wire.strict_json import read_json
 

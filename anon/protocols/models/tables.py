@@ -22,7 +22,7 @@ from anon.protocols.categories import Value, feature_category
 from anon.protocols.models import reading
 from anon.protocols.models.published import Contribution, ModelScore, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
-from anon.study.parsing import LEFT_OUT
+from anon.study.structuring import LEFT_OUT
 from anon.text.sentences import say
 
 VERSION = 1

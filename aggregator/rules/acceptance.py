@@ -11,7 +11,7 @@
  6. window by arrival, and its packets not counted yet      `check_window`
  7. the draw matches the tag (`anon.protocols.sortition.draw`)     `check_report`
  8. report well formed for the survey's mechanism, or of the length of an exact survey's public share   `check_report`
- 9. token holds (`aggregator.intake.crypto_jobs.verify_tokens`), in batches off the event loop
+ 9. token holds (`aggregator.intake.token_jobs.verify_tokens`), in batches off the event loop
 10. one transaction inserting unique (slot, tag)            `PacketStore.insert`, then `settle`
 
 In a study with cover traffic a plaintext may be a dummy. It goes through steps 1 to 4 and 6 and is then dropped with
