@@ -51,8 +51,8 @@ def _has_postgres() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws and Hypothesis repeat themselves, but in the soak, which is to find what is new. No test fails for being slow.
-    A run that leaves out what is slow tries a quarter of the examples.
+    """Draws and Hypothesis repeat themselves, but in the soak, which is to find what is new. No test fails for being
+    slow. A run that leaves out what is slow tries a quarter of the examples.
 
     Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
     ignore it.
@@ -83,7 +83,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     draws.begin(collector.nodeid)
     return _demanded((yield))
 
@@ -117,7 +119,8 @@ def shuffle(items: list[pytest.Item], drawn: random.Random) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, each by its name, the tests that need tor or PostgreSQL where there is none. The soak may take as long as it takes.
+    """Skip, each by its name, the tests that need tor or PostgreSQL where there is none. The soak may take as long as
+    it takes.
 
     Files that wait for whole programs and windows begin first, so that no worker ends with one of them alone.
     """
@@ -143,8 +146,8 @@ def no_secret_taken() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def passphrase_cost() -> Iterator[tuple[int, int]]:
-    """The cost of a key from a passphrase, in operations and bytes. In this process a key costs hardly anything; programs
-    that tests start pay for it."""
+    """The cost of a key from a passphrase, in operations and bytes. In this process a key costs hardly anything;
+    programs that tests start pay for it."""
     from anon.crypto.nacl import libsodium
 
     cost = libsodium.OPERATIONS, libsodium.MEMORY
@@ -230,7 +233,8 @@ async def on_each_dialect(tmp_path: Path, database_url: str) -> AsyncIterator[Wo
 
 
 MOST_OPEN = 256
-"""Descriptors of this process. Peers that a test leaves behind hold the files of their stores until they are collected."""
+"""Descriptors of this process. Peers that a test leaves behind hold the files of their stores until they are
+collected."""
 
 
 @pytest.fixture(autouse=True, scope="module")

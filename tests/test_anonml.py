@@ -1,4 +1,5 @@
-"""The command `anonml` itself: its help, its words for what somebody types, what it loads, and what it offers to programs."""
+"""The command `anonml` itself: its help, its words for what somebody types, what it loads, and what it offers to
+programs."""
 
 from __future__ import annotations
 
@@ -92,7 +93,9 @@ def test_every_value_has_a_placeholder_of_the_one_list(name: str) -> None:
 
 
 QUOTED = re.compile(r"`([^`]*)`")
-PLACEHOLDER = re.compile(r"(?<![\w`/=.-])([A-Z]{1,}[A-Z_]*)(?:\.[a-z]+)?(?![\w(])|<[a-z][a-z -]*>|(?<= )(?:file|study|data)\.(?:toml|csv)")
+PLACEHOLDER = re.compile(
+    r"(?<![\w`/=.-])([A-Z]{1,}[A-Z_]*)(?:\.[a-z]+)?(?![\w(])|<[a-z][a-z -]*>|(?<= )(?:file|study|data)\.(?:toml|csv)"
+)
 
 
 def strange(text: str) -> list[str]:
@@ -103,7 +106,10 @@ def strange(text: str) -> list[str]:
 
 
 def test_a_strange_placeholder_is_seen() -> None:
-    seen = strange("`anonml peer join LINK`, `anonml x DIR`, `anonml y <file>`, `--home PATH`, `anonml z study.toml`, `A`, `anonml v S.toml`")
+    seen = strange(
+        "`anonml peer join LINK`, `anonml x DIR`, `anonml y <file>`, `--home PATH`, `anonml z study.toml`, `A`, "
+        "`anonml v S.toml`"
+    )
     assert seen == ["DIR", "<file>", "PATH", "study.toml", "S.toml"]
 
 
@@ -122,7 +128,10 @@ def test_messages_use_the_same_words() -> None:
 
 
 NETWORK = {"aiohttp", "aiohttp_socks", "ssl", "asyncio", "peer.app", "peer.network", "peer.run"}
-OTHERS = {"peer.desktop", "peer.pairing", "peer.web", "peer.predict", "peer.data.formats", "aggregator", "numpy", "sqlalchemy"}
+OTHERS = {
+    "peer.desktop", "peer.pairing", "peer.web", "peer.predict", "peer.data.formats", "aggregator", "numpy",
+    "sqlalchemy",
+}
 CHECKS = {"peer.release", "peer.rules.checks", "peer.protocols"}
 LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"}
 
@@ -140,7 +149,10 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
     assert loaded(words, tmp_path / "home") & unneeded == set()
 
 
-SUMS = {"anon.protocols.sum.shared", "anon.protocols.sum.design", "anon.protocols.models.linear", "anon.sharing", "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum.part"}
+SUMS = {
+    "anon.protocols.sum.shared", "anon.protocols.sum.design", "anon.protocols.models.linear", "anon.sharing",
+    "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum.part",
+}
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 
@@ -166,7 +178,9 @@ def loaded(words: tuple[str, ...], home: Path) -> set[str]:
         "sys.stderr.write(' '.join(sys.modules))"
     )
     named = ["--home", str(home)] if words[0] == "peer" else []
-    done = subprocess.run([sys.executable, "-c", program, *words, *named], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words, *named], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return set(done.stderr.split())
 
 
@@ -222,7 +236,9 @@ print(*typer.main.get_command(anonml.application("peer")).commands)
 def test_commands_stand_in_one_order_whichever_shell_was_asked_for_first() -> None:
     """Each list is made by a process of its own."""
     lists = [
-        subprocess.run([sys.executable, "-c", LISTING, *first], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", LISTING, *first], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
         for first in ([], ["tray"], ["open", "pair"])
     ]
     assert len(set(lists)) == 1 and "tray" in lists[0]

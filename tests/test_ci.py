@@ -1,4 +1,5 @@
-"""CI as it runs: second tries are remembered and named, missing parts and Pythons are named, and nothing is left running."""
+"""CI as it runs: second tries are remembered and named, missing parts and Pythons are named, and nothing is left
+running."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ COREUTILS = ("bash", "cut", "tr", "sort", "paste", "sed", "test", "env", "dirnam
     ([["a"], ["b"], ["b", "a"], ["c"]], [2]),
     ([["a"], ["a"], [], []], [1]),
 ])
-def test_a_second_try_in_two_runs_of_three_fails_the_second_of_them(tmp_path: Path, runs: list[list[str]], failing: list[int]) -> None:
+def test_a_second_try_in_two_runs_of_three_fails_the_second_of_them(
+    tmp_path: Path, runs: list[list[str]], failing: list[int]
+) -> None:
     kept = tmp_path / "cache" / "second-tries.json"
     found = [again(kept, "make test-all", unsteady) for unsteady in runs]
     assert [number for number, names in enumerate(found) if names] == failing
@@ -54,7 +57,9 @@ def _twice(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_what_passes_alone_is_named_and_passes_once(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(UNSTEADY)
     first, second = _twice(tmp_path), _twice(tmp_path)
-    assert first.returncode == 0 and "unsteady, to be mended:\n  test_it.py::test_unsteady" in first.stdout, first.stdout
+    assert first.returncode == 0 and "unsteady, to be mended:\n  test_it.py::test_unsteady" in first.stdout, (
+        first.stdout
+    )
     assert second.returncode == 1 and "in two runs of three" in second.stdout.splitlines()[-1], second.stdout
     assert (tmp_path / "tries").read_text() == "  test_it.py::test_unsteady\n" * 2
 
@@ -69,7 +74,8 @@ def test_four_files_that_fail_are_not_tried_again(tmp_path: Path) -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A machine that has hardly a program; a copy of what CI runs stands beside its folder of programs, which it returns."""
+    """A machine that has hardly a program; a copy of what CI runs stands beside its folder of programs, which it
+    returns."""
     (programs := tmp_path / "bin").mkdir()
     for name in COREUTILS:
         found = shutil.which(name)
@@ -94,7 +100,12 @@ def _run(machine: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """With nothing left running afterwards."""
     command = [str(machine.parent / words[0]), *words[1:]]
     with subprocess.Popen(
-        command, env={"PATH": str(machine)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        env={"PATH": str(machine)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         out, errors = process.communicate(timeout=60)
         with pytest.raises(ProcessLookupError):
@@ -112,7 +123,9 @@ def test_ci_names_what_a_bare_machine_lacks_and_how_to_install_it(machine: Path)
 
 def test_ci_names_second_tries_in_its_last_lines_however_it_ends(machine: Path) -> None:
     _program(machine.parent / "tests", "parts", "true")
-    _program(machine, "make", 'case "$1" in test-all) echo "  a::b" >> "$SECOND_TRIES"; echo told;; mobile) exit 2;; esac')
+    _program(
+        machine, "make", 'case "$1" in test-all) echo "  a::b" >> "$SECOND_TRIES"; echo told;; mobile) exit 2;; esac'
+    )
     done = _run(machine, ".ci/run")
     assert done.returncode == 2
     assert done.stdout.splitlines() == ["told", "needed a second try, to be mended:", "  a::b"]

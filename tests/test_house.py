@@ -44,7 +44,12 @@ def test_sides_do_not_reach_across(side: str, forbidden: set[str]) -> None:
 
 
 def test_one_module_alone_knows_the_curve_library() -> None:
-    users = [path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if "py_arkworks_bls12381" in _roots(path)]
+    users = [
+        path.relative_to(ROOT).as_posix()
+        for side in SIDES
+        for path in _modules(side)
+        if "py_arkworks_bls12381" in _roots(path)
+    ]
     assert users == ["anon/crypto/curve/arkworks.py"]
 
 
@@ -57,16 +62,34 @@ def test_enrol_and_acceptance_do_not_import_each_other() -> None:
 
 def test_peers_tellers_and_aggregators_import_nothing_of_one_another() -> None:
     """`anon.teller` is a teller's own; everybody else knows `anon.sharing`."""
-    outside = [path for side in SIDES for path in _modules(side) if not path.relative_to(ROOT).as_posix().startswith("anon/teller/")]
+    outside = [
+        path
+        for side in SIDES
+        for path in _modules(side)
+        if not path.relative_to(ROOT).as_posix().startswith("anon/teller/")
+    ]
     assert len(outside) > 100
-    wrong = [path.relative_to(ROOT).as_posix() for path in outside if any(name.startswith("anon.teller") for name in rooms.imports(path))]
+    wrong = [
+        path.relative_to(ROOT).as_posix()
+        for path in outside
+        if any(name.startswith("anon.teller") for name in rooms.imports(path))
+    ]
     assert wrong == []
 
 
 def test_few_modules_see_concrete_routes() -> None:
     """Rules and sessions get a route as an argument; `app`, `peer.network.routes` and a teller's service choose it."""
-    concrete = {"anon.route.direct_and_socks", "anon.route.DirectRoute", "anon.route.SocksRoute", "anon.route.tor.TorRoute", "anon.route.tor.route"}
-    allowed = {"anon/route/__init__.py", "anon/kit/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py", "peer/network/routes.py", "aggregator/app.py", "anon/teller/service.py"}
+    concrete = {
+        "anon.route.direct_and_socks",
+        "anon.route.DirectRoute",
+        "anon.route.SocksRoute",
+        "anon.route.tor.TorRoute",
+        "anon.route.tor.route",
+    }
+    allowed = {
+        "anon/route/__init__.py", "anon/kit/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py",
+        "peer/network/routes.py", "aggregator/app.py", "anon/teller/service.py",
+    }
     wrong = [
         path.relative_to(ROOT).as_posix()
         for side in SIDES
@@ -76,15 +99,22 @@ def test_few_modules_see_concrete_routes() -> None:
     assert wrong == []
 
 
-TELLERS_DO_WITHOUT = ("peer", "aggregator", "anon.accounting", "anon.kit.page", "anon.protocols", "anon.queries", "anon.protocols.vectors", "anon.tables", "anon.kit.testnet")
+TELLERS_DO_WITHOUT = (
+    "peer", "aggregator", "anon.accounting", "anon.kit.page", "anon.protocols", "anon.queries",
+    "anon.protocols.vectors", "anon.tables", "anon.kit.testnet",
+)
 
 
 def test_a_tellers_machine_needs_no_room_of_peers_and_staff() -> None:
     """All that the third role may ever load, imports inside functions and by string included."""
     needed = rooms.needs({name for name in rooms.modules() if name.startswith("anon.teller")})
     assert {"anon.study.manifest", "anon.vdaf.prio3", "anon.kit.diagnosis.checks"} <= needed
-    assert sorted(name for name in needed if f"{name}.".startswith(tuple(f"{room}." for room in TELLERS_DO_WITHOUT))) == []
-    assert (ast.get_docstring(ast.parse((ROOT / "anon/teller/__init__.py").read_text("utf-8"))) or "").startswith("The third role")
+    assert (
+        sorted(name for name in needed if f"{name}.".startswith(tuple(f"{room}." for room in TELLERS_DO_WITHOUT))) == []
+    )
+    assert (ast.get_docstring(ast.parse((ROOT / "anon/teller/__init__.py").read_text("utf-8"))) or "").startswith(
+        "The third role"
+    )
 
 
 def test_imports_by_string_count(tmp_path: Path) -> None:
@@ -119,7 +149,8 @@ def test_the_rooms_are_few_enough_to_be_read_at_a_glance() -> None:
 
 
 def test_the_core_imports_no_shell_and_no_shell_another() -> None:
-    """`benchmarks/rooms.py` names the shells and what each stands on; that they have no circle follows from the rows."""
+    """`benchmarks/rooms.py` names the shells and what each stands on; that they have no circle follows from the
+    rows."""
     assert rooms.trespasses() == []
     assert {name for name in rooms.SHELLS if name not in rooms.modules()} == set()
 
@@ -152,7 +183,8 @@ PURE = ("anon.crypto.pure",)
 
 
 def _without_twins(tree: Path) -> None:
-    """A copy of the product without them, with their line of wiring turned over; and without a shell that no study needs."""
+    """A copy of the product without them, with their line of wiring turned over; and without a shell that no study
+    needs."""
     _without("anon.kit.testnet", tree)
     for room in PURE:
         shutil.rmtree(tree / room.replace(".", "/"))
@@ -165,14 +197,20 @@ def _without_twins(tree: Path) -> None:
 def test_what_tests_share_stands_on_no_test() -> None:
     """Beside `tests/support` a tree without a shell has the tests of both sides' sessions alone."""
     shared = [ROOT / "tests/conftest.py", *_modules("tests/support")]
-    wrong = {path.name: sorted(name for name in rooms.imports(path) if name.startswith("tests.") and not name.startswith("tests.support")) for path in shared}
+    wrong = {
+        path.name: sorted(
+            name for name in rooms.imports(path) if name.startswith("tests.") and not name.startswith("tests.support")
+        )
+        for path in shared
+    }
     assert {name: names for name, names in wrong.items() if names} == {}
 
 
 @pytest.mark.slow
 def test_any_shell_can_be_deleted(tmp_path: Path) -> None:
     """Its folder and its line of wiring: the rest imports, adds its commands, and studies still go their way."""
-    kits = {"anon.kit.terminal", "anon.kit.page", "anon.kit.diagnosis", "peer.opening", "aggregator.opening"}  # nothing is left above them to show
+    # Nothing is left above them to show.
+    kits = {"anon.kit.terminal", "anon.kit.page", "anon.kit.diagnosis", "peer.opening", "aggregator.opening"}
     shells = sorted(rooms.SHELLS.keys() - kits)
     for shell in shells:
         _without(shell, tmp_path / shell)
@@ -210,7 +248,9 @@ def test_no_module_is_longer_than_400_lines() -> None:
 
 def test_no_room_holds_more_than_18_modules() -> None:
     """A folder that grows beyond holds a second subject: it gets a folder of its own."""
-    modules = Counter(path.parent.relative_to(ROOT).as_posix() for path in rooms.modules().values() if path.name != "__init__.py")
+    modules = Counter(
+        path.parent.relative_to(ROOT).as_posix() for path in rooms.modules().values() if path.name != "__init__.py"
+    )
     assert {room for room, count in modules.items() if count > MOST_MODULES} == set()
 
 
@@ -273,11 +313,14 @@ PARTICIPLES = {
 
 
 def test_a_class_is_named_by_a_noun() -> None:
-    """A participle alone leaves open what it is said of: a packet, a study, a file. Errors are sentences, and may be one."""
+    """A participle alone leaves open what it is said of: a packet, a study, a file. Errors are sentences, and may be
+    one."""
     classes = _public_classes()
     errors = {"AnonmlError", "Exception", "ValueError", "RuntimeError", "OSError", "TypeError"}
     for _ in classes:
-        more = {node.name for _, node in classes if any(ast.unparse(base).split("[")[0] in errors for base in node.bases)} - errors
+        more = {
+            node.name for _, node in classes if any(ast.unparse(base).split("[")[0] in errors for base in node.bases)
+        } - errors
         if not more:
             break
         errors |= more
@@ -287,7 +330,13 @@ def test_a_class_is_named_by_a_noun() -> None:
     assert named - errors == set(PARTICIPLES)
 
 
-ROOMS_OF_PROTOCOLS = ("anon/protocols/", "peer/protocols/", "aggregator/protocols/", "aggregator/lab/", "aggregator/estimator/")
+ROOMS_OF_PROTOCOLS = (
+    "anon/protocols/",
+    "peer/protocols/",
+    "aggregator/protocols/",
+    "aggregator/lab/",
+    "aggregator/estimator/",
+)
 
 
 CANONICAL = {
@@ -319,7 +368,9 @@ CANONICAL = {
 def test_every_wire_format_has_one_module() -> None:
     """A module that spells canonical bytes is named here with what it spells, and nothing is named twice."""
     spelling = {"anon.wire.cbor.encode", "anon.wire.cbor.decode", "cbor2"}
-    users = {path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if rooms.imports(path) & spelling}
+    users = {
+        path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if rooms.imports(path) & spelling
+    }
     assert users | {"anon/wire/cbor.py"} == set(CANONICAL)
     formats = [name for spelled in CANONICAL.values() for name in spelled.split(", ")]
     assert len(formats) == len(set(formats))
@@ -334,12 +385,17 @@ def test_a_protocol_is_known_in_its_rooms_alone() -> None:
         for path in _modules(side)
         if not path.relative_to(ROOT).as_posix().startswith(ROOMS_OF_PROTOCOLS)
     }
-    assert own.search("peer.protocols.sum.part") and own.search("anon.protocols.histogram.design") and own.search("anon.protocols.vectors.moments")
+    assert (
+        own.search("peer.protocols.sum.part")
+        and own.search("anon.protocols.histogram.design")
+        and own.search("anon.protocols.vectors.moments")
+    )
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
 def test_no_protocol_knows_another() -> None:
-    """Whatever two of them need stands below both: tables and linear models, the additive learner, the tellers' arrangement."""
+    """Whatever two of them need stands below both: tables and linear models, the additive learner, the tellers'
+    arrangement."""
     own = {"histogram": re.compile(r"\.protocols\.histogram(\.|$)"), "sum": re.compile(r"\.protocols\.sum(\.|$)")}
     composed = {f"{side}.protocols.installed" for side in SIDES}
     known = {
@@ -357,25 +413,33 @@ def test_no_protocol_knows_another() -> None:
 
 
 RULES = [
-    *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
+    *sorted(
+        path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"
+    ),
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
     "anon/wire/messages.py", "anon/wire/packets.py", "anon/transparency/documents.py",
-    "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py", "anon/sharing/combine.py", "anon/sharing/round_document.py",
-    "anon/sharing/exchange.py", "anon/sharing/quorum.py",
-    "anon/teller/rules.py", "anon/teller/session.py",
-    "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
+    "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py",
+    "anon/sharing/combine.py", "anon/sharing/round_document.py", "anon/sharing/exchange.py", "anon/sharing/quorum.py",
+    "anon/teller/rules.py", "anon/teller/session.py", "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
 ]
 OUTSIDE = {
-    "aiohttp", "aiosqlite", "asyncio", "concurrent", "http", "importlib", "io", "multiprocessing", "os", "pathlib", "random", "shutil",
-    "signal", "socket", "sqlalchemy", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "jinja2", "rich", "typer",
+    "aiohttp", "aiosqlite", "asyncio", "concurrent", "http", "importlib", "io", "multiprocessing", "os", "pathlib",
+    "random", "shutil", "signal", "socket", "sqlalchemy", "sqlite3", "subprocess", "sys", "tempfile", "threading",
+    "time", "urllib", "jinja2", "rich", "typer",
 }
-SHELLS_WORDS = re.compile(r"anonml (peer|aggregator|study|simulate|evidence|doctor)|(^|\s)--[a-z]|</?[a-z]+>|\b(page|desk|tray|browser)\b")
+SHELLS_WORDS = re.compile(
+    r"anonml (peer|aggregator|study|simulate|evidence|doctor)|(^|\s)--[a-z]|</?[a-z]+>|\b(page|desk|tray|browser)\b"
+)
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_files_that_hold_rules_do_not_wait(name: str) -> None:
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-    assert not [node for node in ast.walk(tree) if isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith))]
+    assert not [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith))
+    ]
     assert not _roots(ROOT / name) & OUTSIDE
 
 
@@ -398,7 +462,10 @@ def test_every_mutant_still_stands_in_the_code_and_its_tests_are_there() -> None
             wrong.append(f"{mutant}: {fault}")
         for test in mutant.tests:
             file, _, name = test.partition("::")
-            if not (ROOT / file).exists() or f"def {name.rpartition('::')[2]}(" * bool(name) not in (ROOT / file).read_text("utf-8"):
+            if (
+                not (ROOT / file).exists()
+                or f"def {name.rpartition('::')[2]}(" * bool(name) not in (ROOT / file).read_text("utf-8")
+            ):
                 wrong.append(f"{mutant}: there is no {test}")
     assert wrong == []
     assert len({(one.file, one.function, one.text, one.replacement) for one in listed}) == len(listed)
@@ -424,11 +491,14 @@ def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
     rounds of exact sums."""
     program = _BLOCKED.format(heavy=HEAVY) + (
         "import pytest\n"
-        "asked = ['tests/peer/test_peer_session.py', 'tests/peer/test_peer_sum_rounds.py::test_the_sums_of_each_round_are_fetched_once']\n"
+        "asked = ['tests/peer/test_peer_session.py', "
+        "'tests/peer/test_peer_sum_rounds.py::test_the_sums_of_each_round_are_fetched_once']\n"
         "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', *asked])\n"
         "sys.exit(code)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stdout[-3000:]
 
 

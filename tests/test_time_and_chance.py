@@ -31,7 +31,8 @@ from tests.support import draws
 def drawn(name):
     draws.begin(name)
     key = bytes(SigningKey.generate())
-    return os.urandom(8), secrets.token_bytes(8), secrets.randbelow(2**60), random.random(), numpy.random.default_rng().random(), key
+    asked = os.urandom(8), secrets.token_bytes(8), secrets.randbelow(2**60)
+    return *asked, random.random(), numpy.random.default_rng().random(), key
 
 draws.install()
 first, again, other = drawn("a test"), drawn("a test"), drawn("another test")
@@ -65,7 +66,11 @@ def _marked(node: ast.AST) -> bool:
 def _functions(text: str) -> Iterator[Function]:
     """Those of a file that `make test` runs."""
     tree = ast.parse(text)
-    named = [node.value for node in tree.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node.targets[0])]
+    named = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node.targets[0])
+    ]
     if not any(map(_marked, named)):
         for node in ast.walk(tree):
             if isinstance(node, Function) and not any(map(_marked, node.decorator_list)):
@@ -75,7 +80,11 @@ def _functions(text: str) -> Iterator[Function]:
 def _difference(node: ast.AST, known: set[str]) -> bool:
     """True for seconds that passed: a clock's reading less another, or a name or a list that holds such."""
     return any(
-        (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) and any(_reads_a_clock(leaf) for leaf in ast.walk(part)))
+        (
+            isinstance(part, ast.BinOp)
+            and isinstance(part.op, ast.Sub)
+            and any(_reads_a_clock(leaf) for leaf in ast.walk(part))
+        )
         or (isinstance(part, ast.Name) and part.id in known)
         for part in ast.walk(node)
     )
@@ -93,7 +102,11 @@ def _seconds_counted(function: Function) -> list[str]:
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and _difference(node.value, set()):
             known |= _names(*node.targets)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".append") and _difference(node.args[0], set()):
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).endswith(".append")
+            and _difference(node.args[0], set())
+        ):
             known.add(ast.unparse(node.func).removesuffix(".append"))
     asserted = [part for node in ast.walk(function) if isinstance(node, ast.Assert) for part in ast.walk(node.test)]
     compared = [node for node in asserted if isinstance(node, ast.Compare) and _difference(node, known)]
@@ -128,7 +141,9 @@ def _bare_sleeps(function: Function) -> list[str]:
     return [
         f"{function.name}: {ast.unparse(node)}"
         for node in ast.walk(function)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"asyncio.sleep", "time.sleep"} and id(node) not in apart
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"asyncio.sleep", "time.sleep"}
+        and id(node) not in apart
         and ast.unparse(node.args[0]) != "0"
     ]
 
@@ -167,4 +182,6 @@ def test_a_test_that_counts_seconds_would_be_found(name: str) -> None:
     text = f"async def test_it():\n    {(BAD | GOOD)[name]}\n"
     (function,) = _functions(text)
     assert bool(_seconds_counted(function) + _bare_sleeps(function)) is (name in BAD)
-    assert not list(_functions(f"@pytest.mark.timed\n{text}")) and not list(_functions(f"pytestmark = pytest.mark.timed\n{text}"))
+    assert not list(_functions(f"@pytest.mark.timed\n{text}")) and not list(
+        _functions(f"pytestmark = pytest.mark.timed\n{text}")
+    )

@@ -1,11 +1,12 @@
-"""A run of pytest in which the failures of up to three files are tried once more, alone: python -m tests.twice ARGUMENT...
+"""A run of pytest in which the failures of up to three files are tried once more, alone: python -m tests.twice
+ARGUMENT...
 
 A busy machine can make a test of whole programs late. A test that passes alone is named as unsteady, and the run passes
 with it once: a test that needs its second try in two runs of three fails the second of them. One that fails again, or a
 failure in a fourth file, fails the run. Nothing else is tried again: no error of collection, no crash.
 
-The file that SECOND_TRIES names, if any, gets a line for each second try. The last runs of the same arguments are kept in
-the cache of the user who runs them.
+The file that SECOND_TRIES names, if any, gets a line for each second try. The last runs of the same arguments are kept
+in the cache of the user who runs them.
 """
 
 from __future__ import annotations

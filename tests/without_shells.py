@@ -14,7 +14,10 @@ import sys
 import traceback
 from pathlib import Path
 
-LIBRARIES = ("aiohttp.web", "aiosqlite", "hypothesis", "jinja2", "pytest_asyncio", "rich", "sklearn.ensemble", "sqlalchemy", "typer")
+LIBRARIES = (
+    "aiohttp.web", "aiosqlite", "hypothesis", "jinja2", "pytest_asyncio", "rich", "sklearn.ensemble", "sqlalchemy",
+    "typer",
+)
 PEERS = "tests/peer/test_peer_session.py"
 STAFFS = "tests/aggregator/test_whole_study.py::test_a_study_runs_to_its_model[quantile]"
 
@@ -38,7 +41,9 @@ def alone(tree: Path) -> None:
     import pytest
 
     session = STAFFS if tree.name.startswith("aggregator.") else PEERS
-    code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={tree}/temporary", session])
+    code = pytest.main(
+        ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={tree}/temporary", session]
+    )
     assert code == 0, code
 
 

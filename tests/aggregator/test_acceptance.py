@@ -81,7 +81,10 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "empty": ("wrong-size", lambda r, p, k: b""),
     "truncated": ("wrong-size", lambda r, p, k: sealed(r.live, k)[:-1]),
     "oversized": ("wrong-size", lambda r, p, k: sealed(r.live, k) + b"\0"),
-    "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.packet_intake.rules.layout.sealed_size)),
+    "random bytes": (
+        "sealed-to-another-key",
+        lambda r, p, k: os.urandom(r.live.packet_intake.rules.layout.sealed_size),
+    ),
     "a bit flipped in the encapsulation": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 20)),
     "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -60)),
     "a bit flipped at the end": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -1)),
@@ -108,16 +111,25 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a survey the tag does not draw": ("wrong-draw", lambda r, p, k: _resigned(r, p, k, survey=_other_survey(r, k))),
     "an empty report": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=b"")),
     "an impossible report": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=b"\xff" * len(k.report))),
-    "a token for another report": ("rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, report=_other_report(p, k)))),
+    "a token for another report": (
+        "rejected-proof",
+        lambda r, p, k: sealed(r.live, evolve(k, report=_other_report(p, k))),
+    ),
     "a forged token": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
     ),
-    "a token of the drafts' form, made to fit": ("rejected-proof", lambda r, p, k: sealed(r.live, _draft_form(r, p, k))),
+    "a token of the drafts' form, made to fit": (
+        "rejected-proof",
+        lambda r, p, k: sealed(r.live, _draft_form(r, p, k)),
+    ),
     "a token with a bit flipped in its last scalar": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, -1))),
     ),
     "a negative slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
-    "a report too long": ("malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=k.report + b"\0")).to_bytes())),
+    "a report too long": (
+        "malformed",
+        lambda r, p, k: _posted(r, p.signed(evolve(k, report=k.report + b"\0")).to_bytes()),
+    ),
     "another round": ("unknown-slot", lambda r, p, k: sealed(r.live, p.signed(moved(k, round=1)))),
     "a share where there is none": (
         "malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=b"", shares=(k.report,))).to_bytes()),

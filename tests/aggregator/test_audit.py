@@ -29,8 +29,11 @@ from tests.support.world import in_memory, sealed, study_text
 Place = tuple[str, int]
 
 
-SCORE = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
-    'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+SCORE = (
+    study_text("bits")
+    .replace('asks = "bits"', 'asks = "score"')
+    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
+    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
 )
 
 
@@ -82,7 +85,12 @@ def test_a_declared_score_is_recomputed_and_an_altered_one_is_found(tmp_path: Pa
     assert result.findings == () and result.ok and result.model_checked and result.report_checked
     score = json.loads(published.bodies["model", 0])["score"]
     assert score["reports"] == 12 and (score["error"] is None) == (score["chance"] == 1)
-    for altered in (score | {"shown": not score["shown"]}, score | {"chance": 0.001}, score | {"covariance": 0.2}, None):
+    for altered in (
+        score | {"shown": not score["shown"]},
+        score | {"chance": 0.001},
+        score | {"covariance": 0.2},
+        None,
+    ):
         model = json.loads(published.bodies["model", 0]) | {"score": altered}
         found = published.audited({("model", 0): json.dumps(model).encode()}).findings
         assert "its declared score is not what the transcripts give" in [finding.fault for finding in found]
@@ -284,7 +292,13 @@ def test_the_report_is_made_again_and_the_limits_are_said(finished: Published, t
     assert result.verdict is Verdict.ALL_CHECKED and result.report_checked and result.not_checked == ()
     assert result.report == (folder / "report.html").read_text("utf-8")
     said = "\n".join(result.lines())
-    assert "report made again" in said and "public place" in said and "left out" in said and "invented" in said and "--key" in said
+    assert (
+        "report made again" in said
+        and "public place" in said
+        and "left out" in said
+        and "invented" in said
+        and "--key" in said
+    )
     known = audit(folder, bytes(finished.key.verify_key))
     assert "--key" not in "\n".join(known.lines()) and known.figures()["key_checked"] is True
 
@@ -322,10 +336,18 @@ def test_files_that_nobody_signed_are_named(finished: Published, tmp_path: Path)
 
 def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) -> None:
     """An aggregator's own words, properly signed: an older version's report looks the same to the audit."""
-    said = finished.audited({("report", 0): finished.bodies["report", 0].replace(b"What we found", b"What was proved", 1)})
-    assert not said.report_checked and said.verdict is Verdict.NOT_ALL_CHECKED and any(line.startswith("not checked: report.html") for line in said.lines())
+    said = finished.audited(
+        {("report", 0): finished.bodies["report", 0].replace(b"What we found", b"What was proved", 1)}
+    )
+    assert (
+        not said.report_checked
+        and said.verdict is Verdict.NOT_ALL_CHECKED
+        and any(line.startswith("not checked: report.html") for line in said.lines())
+    )
     refused = b'<tr><th>refused: duplicate</th><td class="n">3</td></tr>\n</table>'
-    page = finished.bodies["report", 0].replace(b"</table>\n<p>Up to 49 refusals", refused + b"\n<p>Up to 49 refusals", 1)
+    page = finished.bodies["report", 0].replace(
+        b"</table>\n<p>Up to 49 refusals", refused + b"\n<p>Up to 49 refusals", 1
+    )
     counted = finished.audited({("report", 0): page})
     assert page != finished.bodies["report", 0] and counted.report_checked, "refusals stand in no document"
     assert any("aggregator's word" in line for line in counted.lines())
@@ -335,7 +357,11 @@ def test_the_command_ends_with_the_level_of_the_verdict(finished: Published, tmp
     """And `--json` says its word."""
     folder = _exported(finished, tmp_path)
     runner, said = CliRunner(), []
-    for change in (lambda: None, lambda: (folder / "notes.txt").write_text("x"), lambda: (folder / "model.json").write_text("x")):
+    for change in (
+        lambda: None,
+        lambda: (folder / "notes.txt").write_text("x"),
+        lambda: (folder / "model.json").write_text("x"),
+    ):
         change()
         plain, told = (runner.invoke(app, ["audit", str(folder), *more]) for more in ([], ["--json"]))
         assert plain.exit_code == told.exit_code
@@ -343,7 +369,12 @@ def test_the_command_ends_with_the_level_of_the_verdict(finished: Published, tmp
     assert said == [(0, "all-checked"), (9, "not-all-checked"), (1, "findings")]
 
 
-ABOUT_PACKETS = ("a packet left in twice", "a token changed", "a packet of another survey", "a packet that is no packet")
+ABOUT_PACKETS = (
+    "a packet left in twice",
+    "a token changed",
+    "a packet of another survey",
+    "a packet that is no packet",
+)
 
 
 @pytest.mark.parametrize("name", [None, *ABOUT_PACKETS])

@@ -66,7 +66,9 @@ async def numbered(live: LiveStudy) -> dict[int, bytes]:
 
 async def all_contents(live: LiveStudy) -> Contents:
     """The buckets as an export has them."""
-    found = {(one.head.number, bucket): content for one in live.chain async for bucket, content in live.contents(one.head)}
+    found = {
+        (one.head.number, bucket): content for one in live.chain async for bucket, content in live.contents(one.head)
+    }
     return lambda number, bucket: found.get((number, bucket))
 
 
@@ -92,10 +94,15 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
         result = audit_documents(encode_chain(live.chain), await numbered(live), contents=await all_contents(live))
         assert result.model_checked and result.packets == PACKETS
         crowd = f"slot 0 has {PACKETS} packets, and the signed roster {MEMBERS} members: the others are invented"
-        assert [one.fault for one in result.findings] == [f"{PACKETS} tokens do not verify", crowd], "all else is as it must be"
+        assert [one.fault for one in result.findings] == [f"{PACKETS} tokens do not verify", crowd], (
+            "all else is as it must be"
+        )
         assert parsed.most <= 30, "one bucket is checked at a time"
         whole = roster_in_buckets(live.study, entries)
-        assert (await contents(live, "roster"), await live.body_of(live.chain[1].head)) == (whole.contents, whole.document.to_bytes())
+        assert (await contents(live, "roster"), await live.body_of(live.chain[1].head)) == (
+            whole.contents,
+            whole.document.to_bytes(),
+        )
         mine = transcript_in_buckets(live.study, 0, [one.plaintext for one in reversed(stored) if one.slot == 0])
         head = find(live.chain, "transcript")
         assert head is not None and await live.body_of(head) == mine.document.to_bytes()

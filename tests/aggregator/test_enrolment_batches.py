@@ -69,7 +69,9 @@ async def test_a_batch_that_is_not_committed_admits_nobody_and_spends_nothing(
     peers = fresh(running, 1, 2)
     with monkeypatch.context() as failing:
         failing.setattr(enrolments, "crash_point", full)
-        answers = await asyncio.gather(*(running.live.enrol(one.sealed_enrolment()) for one in peers), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(running.live.enrol(one.sealed_enrolment()) for one in peers), return_exceptions=True
+        )
     assert all(isinstance(answer, OSError) for answer in answers)
     assert await stored(running) == {"rows": 1, "spent": 1, "number": 1}
     assert await together(running, peers) == ["accepted", "accepted"]

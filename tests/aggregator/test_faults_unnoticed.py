@@ -50,13 +50,17 @@ async def test_a_second_list_never_takes_the_place_of_the_first(on_each_dialect:
 async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:
     """Flip the last bit of a row, as a disk does."""
     async with world.app._database.write() as connection:
-        row = (await connection.execute(text(f"SELECT {column} FROM {table} WHERE {key} = :value"), {"value": value})).scalar_one()
+        row = (
+            await connection.execute(text(f"SELECT {column} FROM {table} WHERE {key} = :value"), {"value": value})
+        ).scalar_one()
         changed = {"changed": row[:-1] + bytes([row[-1] ^ 1]), "value": value}
         await connection.execute(text(f"UPDATE {table} SET {column} = :changed WHERE {key} = :value"), changed)
 
 
 @pytest.mark.parametrize("column", ["commitment", "contribution"])
-async def test_a_damaged_enrolment_is_in_no_list_that_credentials_are_issued_by(on_each_dialect: World, column: str) -> None:
+async def test_a_damaged_enrolment_is_in_no_list_that_credentials_are_issued_by(
+    on_each_dialect: World, column: str
+) -> None:
     world, store, study = on_each_dialect, on_each_dialect.live.tools.enrolments, on_each_dialect.live.study
     keys = sorted(bytes(one.key.verify_key) for one in await world.enrol(4))
     assert [one.key for one in (await store.roster(study)).sound] == keys
@@ -154,7 +158,9 @@ async def test_a_damaged_document_is_served_to_nobody(on_each_dialect: World) ->
         await studies.body(study, 0)
 
 
-@pytest.mark.parametrize("change", [{"slot": 1}, {"survey": 1}, {"tag": bytes(48)}, {"digest": bytes(32)}, {"plaintext": b"x"}])
+@pytest.mark.parametrize(
+    "change", [{"slot": 1}, {"survey": 1}, {"tag": bytes(48)}, {"digest": bytes(32)}, {"plaintext": b"x"}]
+)
 def test_a_row_that_says_another_place_than_its_packet_is_damaged(tmp_path: Path, change: dict[str, object]) -> None:
     world = make_world(tmp_path)
     packet = world.packets()[0].published()
@@ -162,10 +168,15 @@ def test_a_row_that_says_another_place_than_its_packet_is_damaged(tmp_path: Path
     assert row.sound(world.study) and not row.sound(bytes(32)) and not evolve(row, **change).sound(world.study)
 
 
-async def test_no_sqlite_file_keeps_what_was_erased_or_loses_what_was_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_sqlite_file_keeps_what_was_erased_or_loses_what_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with forgetful_sqlite(monkeypatch):
         async with in_memory(tmp_path / "home", study_text()) as world, world.app._database.read() as connection:
-            settings = [(await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one() for name in ("secure_delete", "synchronous", "journal_mode")]
+            settings = [
+                (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+                for name in ("secure_delete", "synchronous", "journal_mode")
+            ]
     assert settings == [1, 2, "wal"]
 
 
@@ -179,7 +190,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-async def test_a_packet_that_is_gone_while_its_bucket_is_made_stops_the_transcript(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_packet_that_is_gone_while_its_bucket_is_made_stops_the_transcript(
+    few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with in_memory(tmp_path / "home", study_text()) as world:
         await world.collected(6)
         store = world.live.tools.packets
@@ -215,8 +228,13 @@ async def test_enrolments_that_are_not_those_of_the_signed_roster_get_no_credent
         await _spoilt(world, "enrolments", "contribution", "key", key)
         async with world.app._database.write() as connection:
             columns = "key, contribution, commitment"
-            row = (await connection.execute(text(f"SELECT {columns} FROM enrolments WHERE key = :key"), {"key": key})).one()
-            await connection.execute(text("UPDATE enrolments SET sound = :sound WHERE key = :key"), {"key": key, "sound": StoredEnrolment(*row).check()})
+            row = (
+                await connection.execute(text(f"SELECT {columns} FROM enrolments WHERE key = :key"), {"key": key})
+            ).one()
+            await connection.execute(
+                text("UPDATE enrolments SET sound = :sound WHERE key = :key"),
+                {"key": key, "sound": StoredEnrolment(*row).check()},
+            )
         with pytest.raises(Damaged, match="not those of the signed roster"):
             _ = [one async for one in credentials_buckets(live, issued)]
 
@@ -247,11 +265,13 @@ class _Stream:
 
 
 @pytest.mark.parametrize("shown", [
-    [[1, 2, 3, 4], [1, 2, 3, 4]], [[2, 3, 4], [1, 2, 3, 4]], [[1, 3, 4], [1, 2, 4]], [[1, 2], [1, 2, 3, 4]], [[1, 2, 3], [3]], [[], [1, 2]],
+    [[1, 2, 3, 4], [1, 2, 3, 4]], [[2, 3, 4], [1, 2, 3, 4]], [[1, 3, 4], [1, 2, 4]], [[1, 2], [1, 2, 3, 4]],
+    [[1, 2, 3], [3]], [[], [1, 2]],
     [[1, 2, 3, 4], [2, 4], [1, 2, 3, 4]], [[1], [2]],
 ], ids=str)  # fmt: skip
 async def test_every_teller_is_shown_the_same_packets_whichever_shares_are_damaged(shown: list[list[int]]) -> None:
-    """A share that is damaged is left out of one teller's stream; that packet is shown to none, and every other to all."""
+    """A share that is damaged is left out of one teller's stream; that packet is shown to none, and every other to
+    all."""
     rows = [row async for row in aligned([_Stream(_relayed(*tags)) for tags in shown])]
     expected = sorted(set.intersection(*map(set, shown)))
     assert [[one.tag[0] for one in row] for row in rows] == [[tag] * len(shown) for tag in expected]
@@ -259,13 +279,19 @@ async def test_every_teller_is_shown_the_same_packets_whichever_shares_are_damag
 
 async def test_a_disagreement_is_raised_before_a_fault_that_came_first(tmp_path: Path) -> None:
     world = make_world(tmp_path)
-    signed = [ListSignature(world.occasion(), at, bytes([at]) * 32).sign(one._key) for at, one in enumerate(world.tellers)]
+    signed = [
+        ListSignature(world.occasion(), at, bytes([at]) * 32).sign(one._key) for at, one in enumerate(world.tellers)
+    ]
     disagreed = Disagreed(disagreement_of(signed[0], signed[1], world.arrangement))
 
     async def fails(error: Exception) -> None:
         raise error
 
-    for errors in ([TellerAway("one", ""), disagreed], [disagreed, TellerAway("one", "")], [Refused("no"), disagreed, Refused("no")]):
+    for errors in (
+        [TellerAway("one", ""), disagreed],
+        [disagreed, TellerAway("one", "")],
+        [Refused("no"), disagreed, Refused("no")],
+    ):
         with pytest.raises(Disagreed):
             await together(map(fails, errors))
 
@@ -274,7 +300,12 @@ async def test_a_teller_s_silence_and_trouble_are_waited_for_and_a_refusal_is_no
     async def fails(error: Exception) -> None:
         raise error
 
-    for error, told in ((Unreachable("away"), TellerAway), (NoRoom("full"), TellerAway), (Refused("no"), TellerRefuses), (Malformed("x"), TellerRefuses)):
+    for error, told in (
+        (Unreachable("away"), TellerAway),
+        (NoRoom("full"), TellerAway),
+        (Refused("no"), TellerRefuses),
+        (Malformed("x"), TellerRefuses),
+    ):
         with pytest.raises(told, match="clinic"):
             await named("clinic", fails(error))
 
@@ -354,4 +385,6 @@ def test_a_packet_that_nobody_kept_is_not_acknowledged(tmp_path: Path) -> None:
 
 def test_an_invite_has_120_random_bits() -> None:
     drawn = draw_invites("127.0.0.1:80", bytes(32), bytes(32), 50, os.urandom)
-    assert {len(bytes.fromhex(invite.code)) for invite, _ in drawn} == {15} and len({invite.code for invite, _ in drawn}) == 50
+    assert {len(bytes.fromhex(invite.code)) for invite, _ in drawn} == {15} and len(
+        {invite.code for invite, _ in drawn}
+    ) == 50

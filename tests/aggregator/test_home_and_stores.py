@@ -149,5 +149,10 @@ async def test_the_score_value_is_hidden_until_collection_has_closed(on_each_dia
     await on_each_dialect.go_to(on_each_dialect.closes)
     revealed = next(one.head for one in on_each_dialect.live.chain if (one.head.kind, one.head.part) == ("seed", 1))
     assert (
-        parse_seed(await on_each_dialect.live.body_of(revealed), on_each_dialect.live.study, on_each_dialect.live.secrets.seed_value) == value
+        parse_seed(
+            await on_each_dialect.live.body_of(revealed),
+            on_each_dialect.live.study,
+            on_each_dialect.live.secrets.seed_value,
+        )
+        == value
     )

@@ -207,7 +207,9 @@ def _listeners() -> set[str]:
 
 async def test_nothing_is_decompressed(served: tuple[World, Place]) -> None:
     running, port = served
-    post = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n"
+    post = (
+        f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n"
+    )
     answers = {
         await _raw(port, (post + extra + "\r\nabc").encode())
         for extra in ("", "Content-Encoding: gzip\r\n", "Content-Encoding: deflate\r\n", "Content-Encoding: br\r\n")
@@ -345,7 +347,9 @@ async def test_who_reads_slowly_holds_no_copy_of_a_document(
 
     monkeypatch.setattr(running.live, "document", huge)
     runner = await http.start_unix({running.live.study: running.live}, tmp_path / "onion.sock")
-    request = f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    request = (
+        f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    )
     before, open_ones = _resident(), []
     try:
         for _ in range(readers):

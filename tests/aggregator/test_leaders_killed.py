@@ -1,4 +1,5 @@
-"""Leaders that are killed or paused in every phase of a study: another takes over, and nothing is lost or signed twice."""
+"""Leaders that are killed or paused in every phase of a study: another takes over, and nothing is lost or signed
+twice."""
 
 from __future__ import annotations
 
@@ -17,8 +18,11 @@ TELLERS = {"before-settling", "before-one-list"}
 """Moments of a study with tellers alone."""
 
 
-async def test_a_leader_that_is_killed_or_paused_is_replaced_and_nothing_is_lost(postgres: Server, tmp_path: Path) -> None:
-    """Before a head is signed, in the middle of compaction, while the model is learned; paused as the roster settles."""
+async def test_a_leader_that_is_killed_or_paused_is_replaced_and_nothing_is_lost(
+    postgres: Server, tmp_path: Path
+) -> None:
+    """Before a head is signed, in the middle of compaction, while the model is learned; paused as the roster
+    settles."""
     async with begun(postgres, tmp_path, "cuts") as life:
         table = life.live.manifest.timetable
         await life.enrol(4)
@@ -47,7 +51,12 @@ async def test_a_leader_is_killed_at_every_point_of_every_phase(postgres: Server
         await life.take_credentials()
         for number, one in enumerate(live.rounds):
             life.serving.clock.seconds = one.window.opens
-            due = [(peer, slot.slot) for peer in life.peers for slot in live.manifest.slots if peer.drawn(slot.slot) in one.surveys]
+            due = [
+                (peer, slot.slot)
+                for peer in life.peers
+                for slot in live.manifest.slots
+                if peer.drawn(slot.slot) in one.surveys
+            ]
             posts = [sealed(live, peer.packet(slot)) for peer, slot in due]
             for point in both("commit-of-packets", "answer")[: len(posts)]:
                 assert await life.killed_taking("packets", posts.pop(), point) == "accepted"

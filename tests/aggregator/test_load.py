@@ -41,7 +41,9 @@ async def test_other_answers_and_broken_connections_are_rows_of_their_own() -> N
             raise ConnectionResetError
         return "busy"
 
-    got = await offer(lambda packet: asyncio.ensure_future(answered(packet)), [Made(b"0", b"0"), Made(b"1", b"1")], 1e4, 1)
+    got = await offer(
+        lambda packet: asyncio.ensure_future(answered(packet)), [Made(b"0", b"0"), Made(b"1", b"1")], 1e4, 1
+    )
     assert got.words == Counter({"ConnectionResetError": 1, "busy": 1}) and not got.accepted
     row = row_of(10.0, got, 1.0, 5.0)
     assert (row["accepted"], row["other_answers"]) == (0, 2)

@@ -81,14 +81,21 @@ async def test_a_home_without_a_file_or_an_address_of_another_kind(tmp_path: Pat
 async def test_a_measured_row_counts_what_real_processes_accepted(
     postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The benchmark of several processes moves a prepared home, serves it by the command, and leaves the database empty."""
+    """The benchmark of several processes moves a prepared home, serves it by the command, and leaves the database
+    empty."""
     monkeypatch.setattr(workers, "WARM_UP", 2)
     url = postgres.made()
     asked = argparse.Namespace(url=url, workers=[1, 2], rate=50.0, packets=6, processes=0, kept=tmp_path)
     rows = await workers.measure(asked)
     facts = [(row["workers"], row["accepted"], row["again_accepted"], row["lost"], row["doubled"]) for row in rows]
     assert facts == [(1, 6, 1, 0, 0), (2, 6, 1, 0, 0)]
-    assert postgres.run("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", url.split("/")[3].partition("?")[0]) == "0"
+    assert (
+        postgres.run(
+            "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+            url.split("/")[3].partition("?")[0],
+        )
+        == "0"
+    )
 
 
 async def _rows(database: SqliteDatabase | PostgresDatabase) -> dict[str, list[tuple[object, ...]]]:

@@ -59,7 +59,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
     return found
 
 
-async def _running(home: Path, said: list[str], made: list[Service], keys: tuple[OnionKey, ...] = KEYS) -> asyncio.Task[None]:
+async def _running(
+    home: Path, said: list[str], made: list[Service], keys: tuple[OnionKey, ...] = KEYS
+) -> asyncio.Task[None]:
     several = Onions(keys, home, SocksRoute, lambda text: said.append(f"announced {text}"), said.append, said.append)
     task = asyncio.create_task(several.run("127.0.0.1:1", [bytes(32)]))
     while len(made) < len(keys):

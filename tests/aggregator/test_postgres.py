@@ -92,12 +92,18 @@ def copied_tells(folder: Path, order: Sequence[bytes]) -> dict[str, float]:
 async def rows_tell(database: PostgresDatabase, order: Sequence[bytes], column: str) -> float:
     """The same for a hidden column of the rows."""
     async with database.read() as connection:
-        number = {"xmin": "xmin::text::bigint", "ctid": "(ctid::text::point)[0] * 1000 + (ctid::text::point)[1]"}[column]
-        rows = await connection.execute(text(f"SELECT {number}, tag FROM packets WHERE study = :study"), {"study": STUDY})
+        number = {"xmin": "xmin::text::bigint", "ctid": "(ctid::text::point)[0] * 1000 + (ctid::text::point)[1]"}[
+            column
+        ]
+        rows = await connection.execute(
+            text(f"SELECT {number}, tag FROM packets WHERE study = :study"), {"study": STUDY}
+        )
         return told(order, [(row[0], row[1]) for row in rows])
 
 
-async def test_a_copy_of_the_data_directory_does_not_tell_the_order_of_arrival(postgres: Server, tmp_path: Path) -> None:
+async def test_a_copy_of_the_data_directory_does_not_tell_the_order_of_arrival(
+    postgres: Server, tmp_path: Path
+) -> None:
     """Rows, every file and the log tell it before; after compaction none does better than chance."""
     database = await database_at(postgres.made(), STUDY, OTHER)
     store = PacketStore(database)
@@ -171,7 +177,9 @@ async def test_tags_are_looked_up_by_their_key_though_nothing_is_known_of_the_ta
         asked = query.compile(dialect=asyncpg.dialect())
         values = tuple(asked.params[name] for name in asked.positiontup or ())
         plan = [row[0] for row in await connection.exec_driver_sql(f"EXPLAIN {asked}", values)]
-    assert any("Index Cond" in line and "tag =" in line for line in plan) and not any("Seq Scan" in line for line in plan), plan
+    assert any("Index Cond" in line and "tag =" in line for line in plan) and not any(
+        "Seq Scan" in line for line in plan
+    ), plan
     await database.close()
 
 
@@ -197,7 +205,9 @@ async def test_a_server_that_keeps_the_order_is_refused(postgres: Server, tmp_pa
         pass
 
 
-async def test_a_user_who_may_not_empty_the_log_is_refused_and_told_the_grants(postgres: Server, tmp_path: Path) -> None:
+async def test_a_user_who_may_not_empty_the_log_is_refused_and_told_the_grants(
+    postgres: Server, tmp_path: Path
+) -> None:
     url = postgres.made()
     name = url.split("/")[3].partition("?")[0]
     postgres.run(f"CREATE USER {name}; ALTER DATABASE {name} OWNER TO {name}")
@@ -240,7 +250,10 @@ async def test_tables_of_another_program_are_refused(postgres: Server, step: int
 
 async def test_a_server_that_is_away_is_told_without_its_password(postgres: Server, tmp_path: Path) -> None:
     home = open_home(tmp_path / "home", os.urandom)
-    for url in (f"postgresql+asyncpg://tester:secret@/none?host={tmp_path}", postgres.url("none").replace("@", ":secret@")):
+    for url in (
+        f"postgresql+asyncpg://tester:secret@/none?host={tmp_path}",
+        postgres.url("none").replace("@", ":secret@"),
+    ):
         with pytest.raises(DatabaseAway, match="does not answer") as away:
             await set_up(home, url)
         assert "secret" not in str(away.value) and "tester:***@" in str(away.value)
@@ -273,7 +286,9 @@ async def test_a_study_lives_on_a_server_to_its_erasure(postgres: Server, tmp_pa
         name = url.split("/")[3].partition("?")[0]
         tables = postgres.run("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'", name)
         assert sorted(table.rpartition("_")[0] for table in tables.splitlines()) == ["buckets", "documents"]
-        assert postgres.run("SELECT count(*) FROM documents WHERE kind = 'transcript' AND body IS NOT NULL", name) == "0"
+        assert (
+            postgres.run("SELECT count(*) FROM documents WHERE kind = 'transcript' AND body IS NOT NULL", name) == "0"
+        )
 
 
 async def test_a_reader_that_comes_during_compaction_finds_all_rows(postgres: Server) -> None:

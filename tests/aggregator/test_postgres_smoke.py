@@ -1,4 +1,5 @@
-"""PostgreSQL in every run of the tests where its server is: a study begins, is counted and compacted, and locks hold."""
+"""PostgreSQL in every run of the tests where its server is: a study begins, is counted and compacted, and locks
+hold."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from tests.support.patience import turns
 from tests.support.postgres import Server, programs
 from tests.support.world import in_memory, study_text
 
-here = pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is missing (Debian: apt-get install postgresql)")
+here = pytest.mark.skipif(
+    programs() is None, reason="PostgreSQL's server is missing (Debian: apt-get install postgresql)"
+)
 
 
 @here
@@ -55,7 +58,8 @@ async def test_a_study_is_counted_and_its_locks_hold(postgres: Server, tmp_path:
 
 
 @pytest.mark.parametrize(("code", "told"), [
-    ("53100", NoRoom), ("XX001", Damaged), ("XX002", Damaged), ("08006", DatabaseAway), ("57P01", DatabaseAway), ("53300", DatabaseAway), ("42601", DBAPIError),
+    ("53100", NoRoom), ("XX001", Damaged), ("XX002", Damaged), ("08006", DatabaseAway), ("57P01", DatabaseAway),
+    ("53300", DatabaseAway), ("42601", DBAPIError),
 ])  # fmt: skip
 def test_a_server_s_fault_is_told_by_its_code(code: str, told: type[Exception]) -> None:
     database = PostgresDatabase("postgresql+asyncpg://somebody@nowhere/anonml")

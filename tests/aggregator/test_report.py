@@ -117,12 +117,16 @@ def _of_people(going_with: float, text: str = "", accepted: int = 4000) -> str:
     generator = np.random.default_rng(3)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
-    people = People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels)
+    people = People(
+        {"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels
+    )
     manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
     learned = run_once(manifest, people, generator)
     sent, asked = divmod(accepted, len(manifest.surveys)), enumerate(manifest.surveys)
     packets = {one.survey: sent[0] + (at < sent[1]) for at, one in asked}
-    return page.render(manifest, learned, Traffic(accepted, {}, {}), packets, evaluated(learned.model, manifest.features, people))
+    return page.render(
+        manifest, learned, Traffic(accepted, {}, {}), packets, evaluated(learned.model, manifest.features, people)
+    )
 
 
 def test_with_a_test_set_it_says_what_needs_no_study() -> None:
@@ -161,7 +165,10 @@ def test_no_score_of_a_model_that_was_not_shown_stands_open() -> None:
 def test_declared_directions_stand_in_the_report() -> None:
     told = study_text("bits").replace('missing = "own"', 'missing = "own"\nexpects = -1')
     report = _of_people(0.8, told)
-    assert "the higher “age” is, the less often “income” is a yes" in report and "declared the expected directions" in report
+    assert (
+        "the higher “age” is, the less often “income” is a yes" in report
+        and "declared the expected directions" in report
+    )
     plain = _of_people(0.8, study_text("bits"))
     assert "Staff expect" not in plain and "expected directions" not in plain
 
@@ -172,21 +179,29 @@ def test_reports_that_all_train_are_not_said_to_score() -> None:
     assert "All reports train, and none only scores" in alone
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(100, "1.67 minutes"), (3600, "1 hour"), (90 * 86400, "90 days"), (30, "30 seconds")])
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(100, "1.67 minutes"), (3600, "1 hour"), (90 * 86400, "90 days"), (30, "30 seconds")]
+)
 def test_a_length_is_told_in_its_largest_unit(seconds: int, said: str) -> None:
     assert page._length(seconds) == said
 
 
 def test_a_study_of_the_score_says_what_was_tested() -> None:
-    text = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
-        'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+    text = (
+        study_text("bits")
+        .replace('asks = "bits"', 'asks = "score"')
+        .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
+        .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
     )
     true, unclear = _of_people(0.9, text), _of_people(0.0, text)
     assert "What staff expect is true here:" in true and "made no model" in true
     assert re.search(r"(about \d+|no more than 1) in 1,000 such studies would point this way", true)
     assert "We cannot say that what staff expect is true here" in unclear
     for report in (true, unclear):
-        assert "We found nothing that can be told from chance" not in report and "that what was asked goes with" not in report
+        assert (
+            "We found nothing that can be told from chance" not in report
+            and "that what was asked goes with" not in report
+        )
     assert "declared score" not in _of_people(0.9) and "staff expect is true" not in _of_people(0.9)
 
 
@@ -202,7 +217,11 @@ def test_bars_have_one_scale_and_zeros_have_none() -> None:
 async def test_few_reports_stand_behind_a_fold(tmp_path: Path) -> None:
     report = await _report(tmp_path / "home", study_text())
     assert "Estimates from fewer than 50 reports" in report
-    assert "likely share</th>" in report and "likely share</th>" not in _unfolded(report) and "Estimated share of" not in report
+    assert (
+        "likely share</th>" in report
+        and "likely share</th>" not in _unfolded(report)
+        and "Estimated share of" not in report
+    )
 
 
 def test_fewer_than_fifty_show_no_share_of_a_yes_though_their_model_beats_a_guess() -> None:
@@ -216,11 +235,19 @@ async def test_open_admission_claims_no_anonymity(tmp_path: Path, word: str) -> 
     assert "No claim of anonymity" in page and word not in page
 
 
-WORDY = ('description = "Your age"', 'description = "How many years ago you were born, as your own record of yourself counts them, in full years"')
-LONG = ('query = "SELECT age FROM person"', "query = \"SELECT CASE WHEN age IN (17, 18, 19) THEN 19 WHEN age IN (88, 89, 90) THEN 88 ELSE age END FROM person\"")
+WORDY = (
+    'description = "Your age"',
+    'description = "How many years ago you were born, as your own record of yourself counts them, in full years"',
+)
+LONG = (
+    'query = "SELECT age FROM person"',
+    'query = "SELECT CASE WHEN age IN (17, 18, 19) THEN 19 WHEN age IN (88, 89, 90) THEN 88 ELSE age END FROM person"',
+)
 
 
-async def test_printed_nothing_lies_beyond_the_edge_and_nobody_is_warned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_printed_nothing_lies_beyond_the_edge_and_nobody_is_warned(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     weasyprint = pytest.importorskip("weasyprint", reason="weasyprint is missing: install the extra `test`")
     text = study_text()
     for words, longer in (WORDY, LONG, ('name = "sex"', 'name = "sex_as_the_census_asks_it"')):
@@ -229,7 +256,11 @@ async def test_printed_nothing_lies_beyond_the_edge_and_nobody_is_warned(tmp_pat
     report = await _report(tmp_path, text)
     assert to_pdf(report).startswith(b"%PDF") and not caplog.records
     for sheet in weasyprint.HTML(string=report).render().pages:
-        beyond = [one for one in sheet._page_box.descendants() if getattr(one, "text", "").strip() and one.position_x + one.width > sheet.width - 10]
+        beyond = [
+            one
+            for one in sheet._page_box.descendants()
+            if getattr(one, "text", "").strip() and one.position_x + one.width > sheet.width - 10
+        ]
         assert not beyond, [one.text for one in beyond]
 
 

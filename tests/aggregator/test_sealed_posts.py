@@ -1,4 +1,5 @@
-"""Packets of version 2: exact sums, each refusal one case, and phones; a packet of the other version is none of the study's."""
+"""Packets of version 2: exact sums, each refusal one case, and phones; a packet of the other version is none of the
+study's."""
 
 from __future__ import annotations
 
@@ -52,11 +53,20 @@ async def _collecting(running: World) -> list[FakePeer]:
 
 
 SHARES: dict[str, tuple[str, Callable[[FakePeer, Packet], Packet]]] = {
-    "a share of another length": ("malformed", lambda p, k: p.signed(evolve(k, shares=(k.shares[0][:-1], k.shares[1] + b"\0")))),
+    "a share of another length": (
+        "malformed",
+        lambda p, k: p.signed(evolve(k, shares=(k.shares[0][:-1], k.shares[1] + b"\0"))),
+    ),
     "a share too few": ("malformed", lambda p, k: p.signed(evolve(k, shares=k.shares[:1]))),
     "shares in another order": ("rejected-proof", lambda p, k: evolve(k, shares=k.shares[::-1])),
-    "a bit flipped in a share": ("rejected-proof", lambda p, k: evolve(k, shares=(_flip(k.shares[0], 1130), k.shares[1]))),
-    "replayed in the next slot and round": ("rejected-proof", lambda p, k: evolve(k, occasion=evolve(k.occasion, round=1, slot=1), survey=1)),
+    "a bit flipped in a share": (
+        "rejected-proof",
+        lambda p, k: evolve(k, shares=(_flip(k.shares[0], 1130), k.shares[1])),
+    ),
+    "replayed in the next slot and round": (
+        "rejected-proof",
+        lambda p, k: evolve(k, occasion=evolve(k.occasion, round=1, slot=1), survey=1),
+    ),
     "replayed in the next slot": ("unknown-slot", lambda p, k: evolve(k, occasion=evolve(k.occasion, slot=1))),
     "replayed in the next round": ("unknown-slot", lambda p, k: evolve(k, occasion=evolve(k.occasion, round=1))),
 }
@@ -87,7 +97,10 @@ async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp
                 packet = exact_sum.packet(peer, (number % 2, 1), slot=survey.survey)
                 assert await live.submit(sealed(live, packet)) == "accepted"
                 shares += packet.shares
-            shown = [[one async for one in store.relayed(live.study, survey.survey, survey.survey, recipient)] for recipient in (0, 1)]
+            shown = [
+                [one async for one in store.relayed(live.study, survey.survey, survey.survey, recipient)]
+                for recipient in (0, 1)
+            ]
             assert [one.tag for one in shown[0]] == sorted(one.tag for one in shown[1])
             assert exact_sum.added(shown) == [1, 3]
             await running.go_to(survey.window.closes)
@@ -122,7 +135,9 @@ async def test_what_a_phone_seals_in_python_alone_is_opened(tmp_path: Path, monk
         await running.go_on()
         assert set(sealed_in_python) == {packet_info(study), enrolment_info(study)}
         posts_of_packets = [one for route in running.routes for one in route.packets()]
-        assert {len(one.body or b"") for one in posts_of_packets} == {running.live.packet_intake.rules.layout.sealed_size}
+        assert {len(one.body or b"") for one in posts_of_packets} == {
+            running.live.packet_intake.rules.layout.sealed_size
+        }
         assert {one.answer for one in posts_of_packets} == {b"accepted".ljust(64)}
         for app in running.peers:
             assert [slot.status for slot in app.status()[0].slots] == [Status.INCLUDED]

@@ -68,7 +68,9 @@ async def test_a_teller_is_shown_its_shares_in_the_order_of_tags(store: PacketSt
 
 async def test_nothing_that_is_published_holds_a_share(store: PacketStore) -> None:
     published = b"".join(await store.of_survey(STUDY, 0, 0))
-    assert len(published) > 0 and not any(share in published for number in range(COUNT) for share in packet(number).shares)
+    assert len(published) > 0 and not any(
+        share in published for number in range(COUNT) for share in packet(number).shares
+    )
     again = await store.insert(STUDY, [kept(packet(0))])
     assert again[0, packet(0).tag] == kept(packet(0)).digest
 
@@ -92,7 +94,9 @@ async def test_a_damaged_share_is_shown_to_nobody(store: PacketStore, tmp_path: 
         tag = packet(1).tag
         connection.execute("UPDATE packet_shares SET share = x'00' WHERE slot = 0 AND teller = 1 AND tag = ?", (tag,))
     assert len(await shown(store, teller=0)) == COUNT
-    assert len(await shown(store, teller=1)) == COUNT - 1 and tag not in {one.tag for one in await shown(store, teller=1)}
+    assert len(await shown(store, teller=1)) == COUNT - 1 and tag not in {
+        one.tag for one in await shown(store, teller=1)
+    }
 
 
 @pytest.mark.parametrize("database_url", [""])

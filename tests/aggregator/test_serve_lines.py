@@ -13,7 +13,9 @@ from aggregator.rules.counters import Count
 from tests.support.world import in_memory, study_text
 
 
-async def test_a_count_that_moved_is_said_again_but_not_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_count_that_moved_is_said_again_but_not_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [100.0]
     monkeypatch.setattr(serve.time, "monotonic", lambda: clock[0])
     async with in_memory(tmp_path / "home", study_text()) as running:

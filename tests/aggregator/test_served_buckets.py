@@ -67,8 +67,9 @@ async def test_buckets_over_http_lead_to_the_signed_root(tmp_path: Path) -> None
                         assert content == body
             assert shown == 6
             for what in (
-                "buckets/0/0", f"buckets/{numbers['seed']}/0", f"buckets/{numbers['roster']}/2", "buckets/99/0", "buckets/1/00",
-                f"buckets/{numbers['model']}/0", f"contents/{numbers['roster']}/2", "buckets/1", "contents/1/-1",
+                "buckets/0/0", f"buckets/{numbers['seed']}/0", f"buckets/{numbers['roster']}/2", "buckets/99/0",
+                "buckets/1/00", f"buckets/{numbers['model']}/0", f"contents/{numbers['roster']}/2", "buckets/1",
+                "contents/1/-1",
             ):
                 assert await asked(what) == (404, b"")
 
@@ -109,7 +110,9 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         assert await live.served_bucket(head.number, 0, whole=True) is not None
         assert await live.counted() is None
     with closing(sqlite3.connect(tmp_path / "aggregator.sqlite")) as connection:
-        assert connection.execute("SELECT count(*) FROM buckets WHERE number = ?", (of_transcript.number,)).fetchone() == (0,)
+        assert connection.execute(
+            "SELECT count(*) FROM buckets WHERE number = ?", (of_transcript.number,)
+        ).fetchone() == (0,)
 
 
 @pytest.mark.slow

@@ -65,7 +65,9 @@ def test_a_stored_word_is_read_as_the_round_it_was() -> None:
     assert [read_word("binning", turn, words) for turn in range(3)] == [(Phase.ROUND, turn) for turn in range(3)]
     assert read_word("collecting", 3, words) == (Phase.ROUND, 3)
     assert read_word("learning", 2, words) == (Phase.LEARNING, 2)
-    assert [word_of(Phase.ROUND, turn, words) for turn in range(4)] == words and word_of(Phase.ERASED, 3, words) == "erased"
+    assert [word_of(Phase.ROUND, turn, words) for turn in range(4)] == words and word_of(
+        Phase.ERASED, 3, words
+    ) == "erased"
     for word, turn in (("sleeping", 0), ("collecting", 2), ("collecting", 4), ("binning", -2)):
         with pytest.raises(ValueError, match=word):
             read_word(word, turn, words)

@@ -1,4 +1,5 @@
-"""Copies of a home, as on several machines, serve one database on a server; others' homes and copied databases do not."""
+"""Copies of a home, as on several machines, serve one database on a server; others' homes and copied databases do
+not."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ ERASING_SECONDS = 30.0
 
 
 @pytest.mark.process
-async def test_copies_of_a_home_serve_one_database_and_take_over_from_each_other(postgres: Server, tmp_path: Path) -> None:
+async def test_copies_of_a_home_serve_one_database_and_take_over_from_each_other(
+    postgres: Server, tmp_path: Path
+) -> None:
     """Also a study that was published later: the copy with its keys leads, and the other follows once it has them."""
     url, clock, here, there = postgres.made(), SharedClock(tmp_path / "clock"), tmp_path / "here", tmp_path / "there"
     await set_up(open_home(here, os.urandom), url)
@@ -42,7 +45,9 @@ async def test_copies_of_a_home_serve_one_database_and_take_over_from_each_other
             await serving.led_by(lambda pid: pid == one)
             other = await serving.start(home=there)
             for pid in (one, other):
-                assert await serving.post(pid, first.study_id, "enrol", FakePeer(first).sealed_enrolment()) == "accepted"
+                assert (
+                    await serving.post(pid, first.study_id, "enrol", FakePeer(first).sealed_enrolment()) == "accepted"
+                )
             serving.kill(one)
             await serving.led_by(lambda pid: pid == other)
 

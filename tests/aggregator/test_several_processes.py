@@ -1,4 +1,5 @@
-"""Several processes of one aggregator on one PostgreSQL database, as two apps of one program: nothing is doubled or signed twice.
+"""Several processes of one aggregator on one PostgreSQL database, as two apps of one program: nothing is doubled or
+signed twice.
 
 Processes of their own are in `test_two_servers` and `test_leaders_killed`.
 """
@@ -85,7 +86,9 @@ async def test_after_the_freeze_every_process_refuses_whatever_its_clock_says(tw
     two.clock.seconds = two.world.closes - 1
     assert await two.there.submit(sealed(two.there, first.packet())) == "window-closed"
     assert await two.there.submit(sealed(two.there, second.packet())) == "window-closed"
-    assert two.there.packet_intake.frozen_until < two.world.closes, "it did not know: the insertion's own transaction looked"
+    assert two.there.packet_intake.frozen_until < two.world.closes, (
+        "it did not know: the insertion's own transaction looked"
+    )
 
 
 async def test_after_the_roster_no_process_admits_anybody_or_lets_anybody_leave(two: Two) -> None:
@@ -105,7 +108,9 @@ async def test_one_invite_admits_once_in_both(two: Two) -> None:
     assert Counter(words) == {"accepted": 1, "invite-spent": 5}
 
 
-async def test_a_process_that_was_paused_before_signing_signs_nothing_else(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_was_paused_before_signing_signs_nothing_else(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The number is taken before the head is signed: the other process signs that very head, and no other."""
     study, key = two.world.live.study, two.world.app.home.signing_key
     here, there = two.world.app._tools.studies, two.other._tools.studies
@@ -192,7 +197,9 @@ async def test_serve_with_workers_replaces_one_that_dies_and_takes_all_along(pos
             await asyncio.sleep(0.2)
 
     command = [sys.executable, "-m", "anonml", "aggregator", "serve", "--home", str(tmp_path / "home"), "--port", "0"]
-    with subprocess.Popen([*command, "--workers", "2", "--processes", "0", "--json"], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [*command, "--workers", "2", "--processes", "0", "--json"], stdout=subprocess.PIPE, text=True
+    ) as parent:
         try:
             assert parent.stdout is not None and "address" in json.loads(parent.stdout.readline())
             first = await serving(lambda found: len(found) == 2)
@@ -227,7 +234,9 @@ async def test_refusals_of_all_processes_are_counted_together_in_steps(two: Two)
         return [(await app.status())[0].packet_answers for app in (two.world.app, two.other)]
 
     await refused(here, 60)
-    assert await two.world.rows("SELECT kind, word, number FROM answers WHERE kind = 'packet'") == [("packet", WRONG, 50)]
+    assert await two.world.rows("SELECT kind, word, number FROM answers WHERE kind = 'packet'") == [
+        ("packet", WRONG, 50)
+    ]
     await refused(there, 49)
     assert await shown() == [{WRONG: 50}, {WRONG: 50}]
     await refused(there, 1)

@@ -22,7 +22,8 @@ def number(low: float, high: float, scale: str = "linear") -> Feature:
 
 @pytest.mark.parametrize(("feature", "expected"), [
     (number(0, 100), (25, 50, 75)), (number(17, 90), (35, 54, 72)), (number(-1, 1), (-0.5, 0.0, 0.5)),
-    (number(0, 1000, "log"), (0, 9, 99)), (number(1, 10_000, "log"), (16, 140, 1200)), (number(2000.5, 2001.5), (2000.75, 2001.0, 2001.25)),
+    (number(0, 1000, "log"), (0, 9, 99)), (number(1, 10_000, "log"), (16, 140, 1200)),
+    (number(2000.5, 2001.5), (2000.75, 2001.0, 2001.25)),
 ])  # fmt: skip
 def test_cuts_are_round_and_within_the_range(feature: Feature, expected: tuple[float, ...]) -> None:
     assert cuts_of(feature) == pytest.approx(expected, abs=0.06)
@@ -30,7 +31,9 @@ def test_cuts_are_round_and_within_the_range(feature: Feature, expected: tuple[f
 
 
 def test_small_groups_without_cuts_are_told_and_others_are_not() -> None:
-    looked_for, declared = (resolve(parse_proposal(study_text(kind)), NO_KEYS, 0, lambda below: 0) for kind in ("quantile", "cuts"))
+    looked_for, declared = (
+        resolve(parse_proposal(study_text(kind)), NO_KEYS, 0, lambda below: 0) for kind in ("quantile", "cuts")
+    )
     why, line = suggested_cuts(looked_for, 500)
     assert "With 500 people" in why and "mostly noise" in why and line.startswith("cuts of age: such as cuts = [")
     assert suggested_cuts(looked_for, FEW + 1) == () == suggested_cuts(declared, 500)

@@ -25,8 +25,9 @@ LATE, AFTER, AT_ONCE = 12, 3, 96
 
 
 async def sent_to_two_servers(postgres: Server, tmp_path: Path, count: int) -> None:
-    """`count` packets go to both at once, each twice. Further ones go to the second, whose clock is slow, while the first
-    freezes the window: each of these is refused, or accepted and in the transcript. Afterwards both refuse all others."""
+    """`count` packets go to both at once, each twice. Further ones go to the second, whose clock is slow, while the
+    first freezes the window: each of these is refused, or accepted and in the transcript. Afterwards both refuse all
+    others."""
     url, clock, slow = postgres.made(), SharedClock(tmp_path / "clock"), SharedClock(tmp_path / "slow")
     await set_up(open_home(tmp_path / "home", os.urandom), url)
     serving = Serving(tmp_path / "home", clock, postgres, url, tmp_path)
@@ -41,7 +42,10 @@ async def sent_to_two_servers(postgres: Server, tmp_path: Path, count: int) -> N
             peers = [FakePeer(manifest) for _ in range(count + LATE + AFTER)]
             calls = [(both[n % 2], "enrol", peer.sealed_enrolment()) for n, peer in enumerate(peers)]
             assert await words(serving, study, calls) == {"accepted": len(peers)}
-            for seconds, state in ((manifest.timetable.enrol_closes, "settling"), (manifest.surveys[0].window.opens, "collecting")):
+            for seconds, state in (
+                (manifest.timetable.enrol_closes, "settling"),
+                (manifest.surveys[0].window.opens, "collecting"),
+            ):
                 clock.seconds = slow.seconds = seconds
                 await serving.reached(state)
             await app._load()

@@ -16,7 +16,9 @@ from anon.vdaf.circuits import Ball
 from tests.support.tellers import make_world
 
 
-def test_the_coefficients_of_a_batch_stand_on_all_that_was_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_coefficients_of_a_batch_stand_on_all_that_was_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sender that knew them beforehand would make two bad tokens that cancel each other's errors."""
     world = make_world(tmp_path)
     packets = world.packets()
@@ -43,7 +45,9 @@ def test_no_secret_is_made_of_fewer_random_bytes(size: int) -> None:
         commit(1, lambda _: bytes(size))
 
 
-@pytest.mark.parametrize(("epsilon", "factor"), [(NANO, "2.72"), (NANO // 2, "1.65"), (2 * NANO, "7.39"), (3 * NANO, "20.1")])
+@pytest.mark.parametrize(
+    ("epsilon", "factor"), [(NANO, "2.72"), (NANO // 2, "1.65"), (2 * NANO, "7.39"), (3 * NANO, "20.1")]
+)
 def test_a_factor_of_odds_is_rounded_up(epsilon: int, factor: str) -> None:
     assert f"factor of {factor}" in str(odds_moved(epsilon))
 
@@ -64,6 +68,10 @@ def test_two_tellers_at_one_address_are_one(tmp_path: Path) -> None:
 
 def test_every_teller_s_part_and_key_is_in_what_it_is_bound_by() -> None:
     parts = [b"a" * 32, b"b" * 32]
-    keys = {verification_key(study, made) for study in (bytes(32), b"s" * 32) for made in (parts, [parts[0], b"c" * 32], [b"c" * 32, parts[1]])}
+    keys = {
+        verification_key(study, made)
+        for study in (bytes(32), b"s" * 32)
+        for made in (parts, [parts[0], b"c" * 32], [b"c" * 32, parts[1]])
+    }
     assert len(keys) == 6
     assert len({key_commitment(key, part) for key in parts for part in parts}) == 4

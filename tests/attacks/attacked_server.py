@@ -1,4 +1,5 @@
-"""A server to be attacked, in a process of its own: an aggregator's, or a teller's, behind a socket file as tor's streams reach it.
+"""A server to be attacked, in a process of its own: an aggregator's, or a teller's, behind a socket file as tor's
+streams reach it.
 
     python -m tests.attacks.attacked_server aggregator|teller FOLDER SOFT HARD
 

@@ -1,4 +1,5 @@
-"""Ways in which a disk spoils a file: a bit, a piece of zeros, an end that is missing; one after the other over a file."""
+"""Ways in which a disk spoils a file: a bit, a piece of zeros, an end that is missing; one after the other over a
+file."""
 
 from __future__ import annotations
 
@@ -37,4 +38,6 @@ def harms(file: Path, most: int, seed: int = 11) -> Iterator[Harm]:
     region = max(size // most, 1)
     for start in range(0, size, region):
         for how in ("bit", "zeros", "end"):
-            yield Harm(how, min(start + (drawn.randrange(region) if start else drawn.randrange(min(region, 16))), size - 1))
+            yield Harm(
+                how, min(start + (drawn.randrange(region) if start else drawn.randrange(min(region, 16))), size - 1)
+            )

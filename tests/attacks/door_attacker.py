@@ -1,4 +1,5 @@
-"""A stranger who holds connections to a server of this machine open and renews those that it closes: bounded in count, rate and time.
+"""A stranger who holds connections to a server of this machine open and renews those that it closes: bounded in count,
+rate and time.
 
     python -m tests.attacks.door_attacker KIND SOCKET PATH HELD RATE SECONDS
 

@@ -17,14 +17,16 @@ from anon.wire.cbor import encode
 from tests.support.protocols import parse_manifest
 
 NUMBERS: tuple[int | float, ...] = (
-    0, 1, -1, 2, 3, 7, 100, 0.5, -0.5, 1.0, -0.0, 0.1, 1 / 3, 5e-324, 1e-300, 1e15, 1e16, 2**31, -(2**31), 2**53 - 1, 2**53,
-    -(2**53), 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**64), 10**22, 10**23, 10**308, 10**309, 10**400, -(10**400), 10**5000,
+    0, 1, -1, 2, 3, 7, 100, 0.5, -0.5, 1.0, -0.0, 0.1, 1 / 3, 5e-324, 1e-300, 1e15, 1e16, 2**31, -(2**31), 2**53 - 1,
+    2**53,
+    -(2**53), 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**64), 10**22, 10**23, 10**308, 10**309, 10**400, -(10**400),
+    10**5000,
     1e22, 1e155, 1.7e308, -1.7e308, 9007199254740993.0,
 )
 TEXTS = (
-    "", " ", "own", "positive", "1", "1.0", "0", "-0", "01", "1e400", "nan", "NaN", "inf", "-inf", "Infinity", "None", "true",
-    "yes", "no", "ß", "ẞ", "İ", "ı", "é", "e\u0301", "١", "²", "½", "a\u0300", "x" * 400, "x" * 1001, "'", '"', "SELECT 1",
-    "\U0001f600", "\ufdd0", "\ufffd",
+    "", " ", "own", "positive", "1", "1.0", "0", "-0", "01", "1e400", "nan", "NaN", "inf", "-inf", "Infinity", "None",
+    "true", "yes", "no", "ß", "ẞ", "İ", "ı", "é", "e\u0301", "١", "²", "½", "a\u0300", "x" * 400, "x" * 1001, "'", '"',
+    "SELECT 1", "\U0001f600", "\ufdd0", "\ufffd",
 )
 ODD_NUMBERS = tuple(one for one in NUMBERS if abs(one) <= 2**53)
 SHORT_TEXTS = tuple(one for one in TEXTS if len(one) <= 400)
@@ -51,7 +53,10 @@ def drawn_study(draw: Random, published: int = 1_000_000, keys: Plain | None = N
     split = draw.randint(1, len(answers) - 1)
     first = published + ENROL + SETTLE
     built = [mechanism(one["mechanism"], one["m"], one["_epsilon"]) for one in surveys]
-    each = [[one["epsilon"] for one in surveys if one["survey"] in {row["survey"] for row in slot["rows"]}] for slot in slots]
+    each = [
+        [one["epsilon"] for one in surveys if one["survey"] in {row["survey"] for row in slot["rows"]}]
+        for slot in slots
+    ]
     for one in surveys:
         del one["_epsilon"]
     return {
@@ -132,9 +137,14 @@ def _slots(draw: Random, features: list[Plain], published: int) -> tuple[list[Pl
     if draw.random() < 0.6:
         rows = [add("quantile", [one], max(one["bins"], draw.choice([4, 8]))) for one in binned]
         if draw.random() < 0.4:
-            rows += [add("bit", [one], 2, parameters=[draw.choice([1, 2**63, 2**64 - 1]), *_signs(draw, one)]) for one in features]
+            rows += [
+                add("bit", [one], 2, parameters=[draw.choice([1, 2**63, 2**64 - 1]), *_signs(draw, one)])
+                for one in features
+            ]
         else:
-            rows += [table(draw.sample(features, draw.randint(1, min(2, len(features))))) for _ in range(draw.randint(1, 3))]
+            rows += [
+                table(draw.sample(features, draw.randint(1, min(2, len(features))))) for _ in range(draw.randint(1, 3))
+            ]
         return surveys, [_slot(draw, 0, rows)], "one-packet"
     parts = [features[::2], features[1::2]] if len(features) > 1 else [features]
     slots = [[table([one]) for one in part] for part in parts]
@@ -201,7 +211,8 @@ def _another_design(draw: Random, plain: Plain) -> None:
 
 
 CHANGES: tuple[Callable[[Random, Plain], None], ...] = (
-    _another_number, _another_number, _another_text, _same_names, _named_as_label, _same_tables, _huge_label, _another_design,
+    _another_number, _another_number, _another_text, _same_names, _named_as_label, _same_tables, _huge_label,
+    _another_design,
 )  # fmt: skip
 
 
@@ -254,7 +265,8 @@ class Spiteful(float):
 PLAIN_VALUES: tuple[Any, ...] = (None, *(float(one) for one in NUMBERS if abs(one) < 10**308), *TEXTS)
 """Values that a snapshot can hold."""
 OTHER_VALUES: tuple[Any, ...] = (
-    float("nan"), float("inf"), float("-inf"), 10**400, -(10**400), True, False, b"\xff", (), [1], {}, object(), 1j, "\ud800",
+    float("nan"), float("inf"), float("-inf"), 10**400, -(10**400), True, False, b"\xff", (), [1], {}, object(), 1j,
+    "\ud800",
     Spiteful(1.0), Spiteful("nan"),
 )
 """Values that a snapshot cannot hold; the map to categories takes them all the same."""
@@ -266,4 +278,6 @@ def drawn_value(draw: Random, wanted: tuple[Any, ...]) -> Any:
     for one in wanted:
         if isinstance(one, (int, float)) and abs(one) < 2**60:
             near += [float(one), float(one) + 1, str(one), one + 1e-9]
-    return draw.choice([*(near or [None]), draw.choice(PLAIN_VALUES), draw.choice(PLAIN_VALUES), draw.choice(OTHER_VALUES)])
+    return draw.choice(
+        [*(near or [None]), draw.choice(PLAIN_VALUES), draw.choice(PLAIN_VALUES), draw.choice(OTHER_VALUES)]
+    )

@@ -1,8 +1,8 @@
 """A generator of aggregators that lie and hold every key: their own, their issuer's, and those of their tellers.
 
-`KINDS` is a table; `told` adds a kind to it, here or in another module. Each lie is drawn from a seed, signed anew under
-roots that fit, with model and report that follow from it wherever the liar can make them follow. `Sight` is what an audit
-owes each kind. The kinds of `Sight.NONE` are a closed list, and each says its bound.
+`KINDS` is a table; `told` adds a kind to it, here or in another module. Each lie is drawn from a seed, signed anew
+under roots that fit, with model and report that follow from it wherever the liar can make them follow. `Sight` is what
+an audit owes each kind. The kinds of `Sight.NONE` are a closed list, and each says its bound.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def fresh(rng: Random, *designs: str, sizes: Sequence[int] = (WHOLE, BUCKETED), 
 
 def fullest(forge: Forge, kind: str = "transcript") -> Place:
     """The longest document of a kind."""
-    return max((place for place in forge.bodies if place[0] == kind), key=lambda place: sum(map(len, parts(forge, place))))
+    return max(
+        (place for place in forge.bodies if place[0] == kind), key=lambda place: sum(map(len, parts(forge, place)))
+    )
 
 
 def parts(forge: Forge, place: Place) -> tuple[bytes, ...]:
@@ -325,7 +327,9 @@ def _(rng: Random) -> Forge:
 
 @told("credentials of another number than members")
 def _(rng: Random) -> Forge:
-    return edit(finished(rng), ("credentials", 0), lambda issued: issued[1:] if rng.random() < 0.5 else [*issued, issued[0]])
+    return edit(
+        finished(rng), ("credentials", 0), lambda issued: issued[1:] if rng.random() < 0.5 else [*issued, issued[0]]
+    )
 
 
 @told("a whole roster where it belongs in buckets")
@@ -712,7 +716,9 @@ def _(rng: Random) -> Forge:
 def _(rng: Random) -> Forge:
     forge = finished(rng)
     page = forge.bodies["report", 0]
-    forge.bodies["report", 0] = page.replace(b">%d<" % forge.enrolled, b">%d<" % (forge.enrolled * rng.randint(2, 99)), 1)
+    forge.bodies["report", 0] = page.replace(
+        b">%d<" % forge.enrolled, b">%d<" % (forge.enrolled * rng.randint(2, 99)), 1
+    )
     return forge
 
 

@@ -40,7 +40,9 @@ async def _serves(app: AggregatorApp, restored: bool = False) -> bool:
     return opened.is_set()
 
 
-async def test_a_restored_home_is_served_only_by_those_who_know(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_restored_home_is_served_only_by_those_who_know(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = await _home(tmp_path / "home")
     backup(tmp_path / "home", tmp_path / "file")
     restore(tmp_path / "file", tmp_path / "twin")
@@ -50,7 +52,11 @@ async def test_a_restored_home_is_served_only_by_those_who_know(tmp_path: Path, 
         with pytest.raises(Refused, match=r"another copy of this aggregator may be alive.*--restored"):
             await _serves(app)
         assert await _serves(app, restored=True)
-        assert any("another copy must never be served" in one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING)
+        assert any(
+            "another copy must never be served" in one.getMessage()
+            for one in caplog.records
+            if one.levelno >= logging.WARNING
+        )
         assert await _serves(app), "once is enough"
 
 

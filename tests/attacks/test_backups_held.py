@@ -55,7 +55,11 @@ async def test_a_backup_takes_as_long_whatever_a_query_does(tmp_path: Path, monk
 async def test_without_being_told_how_it_waits_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The query is over at once, and the backup is not."""
     monkeypatch.setattr(backups, "evaluation_allowance", lambda _table: ALLOWED)
-    home, said, slept = await joined(tmp_path / "home", [FakeAggregator.with_study(AIMED)], 20), list[str](), list[float]()
+    home, said, slept = (
+        await joined(tmp_path / "home", [FakeAggregator.with_study(AIMED)], 20),
+        list[str](),
+        list[float](),
+    )
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)

@@ -1,5 +1,5 @@
-"""An aggregator that lies in buckets: each lie stops a peer, or is never believed, at the rate that is computed; and its
-evidence holds for a third party that has the file alone."""
+"""An aggregator that lies in buckets: each lie stops a peer, or is never believed, at the rate that is computed; and
+its evidence holds for a third party that has the file alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ def spoilt(made: InBuckets, change: Change) -> InBuckets:
     document = made.document
     contents = [change(made, number, content) for number, content in enumerate(made.contents)]
     leaves = [leaf_of(document.study, document.kind, document.part, content) for content in contents]
-    return evolve(made, document=document_over(document.study, document.kind, document.part, document.count, leaves), contents=contents, leaves=leaves)
+    return evolve(
+        made,
+        document=document_over(document.study, document.kind, document.part, document.count, leaves),
+        contents=contents,
+        leaves=leaves,
+    )
 
 
 def unsorted(made: InBuckets, _number: int, content: bytes) -> bytes:
@@ -75,7 +80,9 @@ def garbage(_made: InBuckets, _number: int, content: bytes) -> bytes:
     return encode([*heading, [one[:-1] + bytes([one[-1] ^ 1]) for one in signatures]])
 
 
-async def closed(folder: Path, roster: Change | None = None, credentials: Change | None = None) -> tuple[FakeAggregator, PeerApp]:
+async def closed(
+    folder: Path, roster: Change | None = None, credentials: Change | None = None
+) -> tuple[FakeAggregator, PeerApp]:
     """A study of 16 in eight buckets, with these lies, at the closing of enrolment."""
     aggregator = FakeAggregator.with_study()
     app = peer(folder, aggregator)
@@ -99,8 +106,12 @@ async def live(app: PeerApp, aggregator: FakeAggregator) -> State:
     return app.status()[0].state
 
 
-@pytest.mark.parametrize(("lie", "about"), [(unsorted, "roster"), (elsewhere, "roster"), (one_less, "credentials"), (garbage, "credentials")])
-async def test_a_bucket_that_no_honest_one_signs_stops_the_peer_with_evidence(tmp_path: Path, lie: Change, about: str) -> None:
+@pytest.mark.parametrize(
+    ("lie", "about"), [(unsorted, "roster"), (elsewhere, "roster"), (one_less, "credentials"), (garbage, "credentials")]
+)
+async def test_a_bucket_that_no_honest_one_signs_stops_the_peer_with_evidence(
+    tmp_path: Path, lie: Change, about: str
+) -> None:
     aggregator, app = await closed(tmp_path, **{about: lie})
     assert await live(app, aggregator) is State.STOPPED
     assert not aggregator.sent("packets")
@@ -124,7 +135,9 @@ async def test_bad_credentials_in_the_decoys_alone_stop_the_peer_with_evidence(t
     issued = aggregator.made[3]
     own = bucket_of(bytes(secrets.signing_key.verify_key), issued.document.bits)
     del aggregator.chain[3:], aggregator.bodies[3:]
-    aggregator.publish_buckets(spoilt(issued, lambda made, number, content: content if number == own else garbage(made, number, content)))
+    aggregator.publish_buckets(
+        spoilt(issued, lambda made, number, content: content if number == own else garbage(made, number, content))
+    )
     assert await live(app, aggregator) is State.STOPPED
     assert not aggregator.sent("packets")
     (proof,) = kept(app.store)
@@ -203,7 +216,9 @@ async def test_digests_that_are_none_are_evidence(tmp_path: Path, monkeypatch: p
     aggregator.transcribe()
     made = aggregator.made[len(aggregator.chain) - 1]
     del aggregator.chain[-1], aggregator.bodies[-1]
-    monkeypatch.setattr("anon.transparency.bucketed.digests_of", lambda *_: encode([1, aggregator.study, 0, ["no digest"]]))
+    monkeypatch.setattr(
+        "anon.transparency.bucketed.digests_of", lambda *_: encode([1, aggregator.study, 0, ["no digest"]])
+    )
     aggregator.publish_buckets(spoilt(made, lambda _made, _number, content: content))
     assert await advance(app, aggregator) is None
     (proof,) = kept(app.store)
@@ -212,7 +227,9 @@ async def test_digests_that_are_none_are_evidence(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(("packets", "believed"), [(16, True), (17, False), (32, False)])
-async def test_a_transcript_of_more_packets_than_members_is_not_looked_into(tmp_path: Path, packets: int, believed: bool) -> None:
+async def test_a_transcript_of_more_packets_than_members_is_not_looked_into(
+    tmp_path: Path, packets: int, believed: bool
+) -> None:
     """Sixteen members enrolled. With more packets a transcript could have finer buckets than the roster, down to one
     for each tag: whoever fetched that would be known by it."""
     aggregator, app = await closed(tmp_path)
@@ -259,7 +276,9 @@ def unseen(liar_tells: int, buckets_in_all: int) -> float:
 def test_lies_in_some_buckets_are_caught_at_the_computed_rate(bad: int) -> None:
     made = roster_in_buckets(bytes(32), entries_of(16))
     whole = spoilt(made, unsorted)
-    contents = [whole.contents[number] if number >= 8 - bad else content for number, content in enumerate(made.contents)]
+    contents = [
+        whole.contents[number] if number >= 8 - bad else content for number, content in enumerate(made.contents)
+    ]
     own, trials = 0, 400
     caught = 0
     for trial in range(trials):
@@ -295,7 +314,11 @@ async def test_no_bucket_is_fetched_of_a_size_that_cannot_be(tmp_path: Path, cou
     for number in (1, 3):
         body = evolve(aggregator.made[number].document, count=count).to_bytes()
         aggregator.bodies[number] = body
-    bodies, aggregator.bodies, kinds = aggregator.bodies, aggregator.bodies[:1], [one.head.kind for one in aggregator.chain]
+    bodies, aggregator.bodies, kinds = (
+        aggregator.bodies,
+        aggregator.bodies[:1],
+        [one.head.kind for one in aggregator.chain],
+    )
     del aggregator.chain[1:]
     for kind, body in zip(kinds[1:], bodies[1:], strict=True):
         aggregator.publish(kind, body)

@@ -1,4 +1,5 @@
-"""An aggregator that aims: its victim's credential is good, everybody else's is garbage, and it tells one story to all."""
+"""An aggregator that aims: its victim's credential is good, everybody else's is garbage, and it tells one story to
+all."""
 
 from __future__ import annotations
 
@@ -273,7 +274,9 @@ async def test_the_list_of_a_real_aggregator_is_good_after_repeated_refused_and_
         await running.close_enrolment([one for one in members if one is not leaver])
         bodies = await world.published(live)
         closing = read_closing(
-            live.manifest.to_bytes(), live.manifest, Bodies(*(bodies[kind, 0] for kind in ("roster", "seed", "credentials")))
+            live.manifest.to_bytes(),
+            live.manifest,
+            Bodies(*(bodies[kind, 0] for kind in ("roster", "seed", "credentials"))),
         )
         assert len(closing.entries) == 4
         assert closing.bad_credentials(os.urandom) == []

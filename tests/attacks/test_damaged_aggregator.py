@@ -61,7 +61,9 @@ async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
         kept_key(folder)
         view: View = {}
         for live in app.studies():
-            view[live.study] = {one.head.number: await live.served(one.head.number, one.head.number) for one in live.chain}
+            view[live.study] = {
+                one.head.number: await live.served(one.head.number, one.head.number) for one in live.chain
+            }
         return view, [one.fault for one in await app.status() if one.fault]
 
 
@@ -93,14 +95,18 @@ async def _sweep(tmp_path: Path, clock: Clock, pattern: str, most: int) -> dict[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
-async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path: Path, clock: Clock, pattern: str) -> None:
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(
+    tmp_path: Path, clock: Clock, pattern: str
+) -> None:
     outcomes = await _sweep(tmp_path, clock, pattern, SAMPLE if pattern.endswith("sqlite") else 3)
     assert outcomes["told"] > 0, outcomes
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
-async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(tmp_path: Path, clock: Clock, pattern: str) -> None:
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(
+    tmp_path: Path, clock: Clock, pattern: str
+) -> None:
     await _sweep(tmp_path, clock, pattern, WHOLE)
 
 
@@ -122,7 +128,9 @@ async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, c
         (tmp_path / "copy/aggregator.sqlite").write_bytes(spoilt)
         view, faults = await _view(tmp_path / "copy", clock)
         told += bool(faults)
-        assert (faults or view == expected) and all("aggregator.sqlite" in said and "restore FILE" in said for said in faults), place
+        assert (faults or view == expected) and all(
+            "aggregator.sqlite" in said and "restore FILE" in said for said in faults
+        ), place
     assert told >= 5
 
 
@@ -167,7 +175,9 @@ async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told(tmp_pat
 
 
 @pytest.mark.soak
-async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywhere(tmp_path: Path, clock: Clock) -> None:
+async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywhere(
+    tmp_path: Path, clock: Clock
+) -> None:
     await _backups(tmp_path, clock, WHOLE)
 
 

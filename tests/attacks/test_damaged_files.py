@@ -1,5 +1,6 @@
-"""A damaged file, of whatever format, ends at most the child that reads it. Libraries in C end the process that calls them:
-one Parquet file in some 900 that were changed at random did so, and with it ended the owner's page and every study."""
+"""A damaged file, of whatever format, ends at most the child that reads it. Libraries in C end the process that calls
+them: one Parquet file in some 900 that were changed at random did so, and with it ended the owner's page and every
+study."""
 
 from __future__ import annotations
 
@@ -74,14 +75,19 @@ def test_no_library_of_a_format_is_loaded_beside_the_keys(tmp_path: Path) -> Non
         "import sys; from pathlib import Path; from peer.data.importing import import_file; "
         "print(import_file(Path(sys.argv[1]), Path(sys.argv[2])).rows, 'pyarrow' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path / "d.sqlite", file], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "d.sqlite", file], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["2", "False"]
 
 
 def test_the_program_that_reads_files_knows_no_key_route_or_store() -> None:
     program = "import sys; import peer.data.foreign_child, peer.data.foreign_answers; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    kept_away = ("peer.store", "peer.network", "peer.rules", "peer.release", "anon.credential", "anon.crypto.sealing", "aiohttp", "nacl")
+    kept_away = (
+        "peer.store", "peer.network", "peer.rules", "peer.release", "anon.credential", "anon.crypto.sealing", "aiohttp",
+        "nacl",
+    )
     assert "peer.data.formats.parquet" in loaded and not [name for name in loaded if name.startswith(kept_away)]
 
 
@@ -245,7 +251,12 @@ def test_frames_that_are_none_are_a_damaged_file(name: str) -> None:
 
 
 def test_what_a_child_of_ours_says_is_taken() -> None:
-    _told([_framed(value) for value in (KIND, ["age"], [{"keys": ["age"]}, [1, None], [2, []], [3, 0.5], {"skip": [4, "LONG"]}, None])])
+    _told(
+        [
+            _framed(value)
+            for value in (KIND, ["age"], [{"keys": ["age"]}, [1, None], [2, []], [3, 0.5], {"skip": [4, "LONG"]}, None])
+        ]
+    )
     _told([_framed(["csv", PATTERN % "{x} of it", [], [PATTERN % "{x}"], 5])])
 
 
@@ -267,7 +278,10 @@ def test_no_step_of_reading_answers_is_long(tmp_path: Path, name: str, monkeypat
     file, cells, steps = tmp_path / "wide.db", WIDE[name], list[float]()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"create table person ({', '.join(f'c{place}' for place in range(len(cells)))})")
-        connection.executemany(f"insert into person values ({', '.join('?' * len(cells))})", [cells] * (600 if name in ("numbers", "nothing") else 20))
+        connection.executemany(
+            f"insert into person values ({', '.join('?' * len(cells))})",
+            [cells] * (600 if name in ("numbers", "nothing") else 20),
+        )
     read = foreign_talk.json.loads
 
     def noted(text: str, **named: Any) -> Any:

@@ -52,14 +52,24 @@ async def _lived(folder: Path) -> tuple[PeerHome, FakeAggregator]:
 
 def _seen(app: PeerApp) -> tuple[object, ...]:
     """Everything that an owner can see of it."""
-    return app.status(), app.receipts(), app.budget(), app.policy(), app.paused_until(), app.evidence(), app.store.retired()
+    return (
+        app.status(),
+        app.receipts(),
+        app.budget(),
+        app.policy(),
+        app.paused_until(),
+        app.evidence(),
+        app.store.retired(),
+    )
 
 
 def _clear(fault: AnonmlError, file: Path) -> None:
     said = str(fault)
     assert isinstance(fault, (Damaged, Refused, Malformed)), (type(fault), said)
     assert file.name in said, said
-    assert "Restore a backup" in said or "restore a backup" in said or "name another file" in said or "correct" in said, said
+    assert (
+        "Restore a backup" in said or "restore a backup" in said or "name another file" in said or "correct" in said
+    ), said
 
 
 def _copy(home: PeerHome, to: Path) -> PeerHome:

@@ -1,4 +1,5 @@
-"""One damaged byte in the aggregator's store costs that one packet, and says so; nothing is repeated for ever in silence."""
+"""One damaged byte in the aggregator's store costs that one packet, and says so; nothing is repeated for ever in
+silence."""
 
 from __future__ import annotations
 
@@ -74,10 +75,17 @@ async def test_one_damaged_row_is_left_out_named_and_said(
         await running.go_to(running.closes)
         assert live.phase is Phase.PUBLISHED and live.fault is None
         documents = await published(live)
-        kept = [row for (kind, _), body in documents.items() if kind == "transcript" for row in parse_transcript(body, live.study)[1]]
+        kept = [
+            row
+            for (kind, _), body in documents.items()
+            if kind == "transcript"
+            for row in parse_transcript(body, live.study)[1]
+        ]
         assert len(kept) == PEERS - 1
         assert sum((await live.accepted()).values()) == PEERS - 1
-        assert named in documents["report", 0].decode() and "damaged in the aggregator" in documents["report", 0].decode()
+        assert (
+            named in documents["report", 0].decode() and "damaged in the aggregator" in documents["report", 0].decode()
+        )
         (status,) = await app.status()
         assert status.accepted.number == PEERS - 1 and not status.fault
         assert len(status.left_out) == 1 and named in status.left_out[0]
@@ -144,7 +152,9 @@ async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_
 
     async def as_stored(self: PacketStore, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
         with closing(sqlite3.connect(running.app.home.database)) as connection:
-            rows = connection.execute("SELECT plaintext FROM packets WHERE survey = ? ORDER BY tag", (survey,)).fetchall()
+            rows = connection.execute(
+                "SELECT plaintext FROM packets WHERE survey = ? ORDER BY tag", (survey,)
+            ).fetchall()
         first = bytearray(rows[0][0]) if rows else bytearray(100)
         first[within] ^= 0x80
         return tuple(bytes(first) if number == 0 else row[0] for number, row in enumerate(rows))
@@ -254,7 +264,9 @@ async def test_one_study_that_cannot_be_read_keeps_no_other_from_going_on(tmp_pa
         column = "head" if what == "head" else "body"
         with closing(sqlite3.connect(spoilt.app.home.database)) as connection, connection:
             wanted = (study, "manifest" if what == "head" else what)
-            ((value,),) = connection.execute(f"SELECT {column} FROM documents WHERE study = ? AND kind = ?", wanted).fetchall()
+            ((value,),) = connection.execute(
+                f"SELECT {column} FROM documents WHERE study = ? AND kind = ?", wanted
+            ).fetchall()
             at = len(value) // 2
             changed = value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
             connection.execute(f"UPDATE documents SET {column} = ? WHERE study = ? AND kind = ?", (changed, *wanted))

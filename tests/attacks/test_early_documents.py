@@ -49,7 +49,8 @@ async def test_a_document_shown_early_once_packets_wait_sends_none_before_its_wi
     aggregator.close(early=True)
     await machine.live(app, table.settled)
     runner = app._following.runner(aggregator.study)
-    runner._run.now._behind = window.closes - table.margin - 60 - aggregator.clock()  # as a transcript's head would have it
+    # As a transcript's head would have it.
+    runner._run.now._behind = window.closes - table.margin - 60 - aggregator.clock()
     app.store.redraw(aggregator.study, PacketKey(0, 0), window.closes - table.margin - 30)
     await machine.live(app, window.closes)
     assert [at for at in sent_at(aggregator) if at < window.opens + table.margin] == []

@@ -108,7 +108,9 @@ def test_the_command_takes_the_secrets_out_before_anything_else() -> None:
         """
     )
     given = os.environ | dict.fromkeys(environment.SECRETS, CANARY)
-    done = subprocess.run([sys.executable, "-c", program, "doctor"], cwd=ROOT, env=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "doctor"], cwd=ROOT, env=given, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
 
 
@@ -120,7 +122,14 @@ def test_a_passphrase_is_read_once_and_then_gone(command: Command) -> None:
 
 
 def test_settings_reach_only_programs_of_ours() -> None:
-    ours = {"PATH": "/bin", "LC_ALL": "C", "ANONML_TORRC": "/x", "DISPLAY": ":0", "ANONML_PASSPHRASE": CANARY, "AWS_SECRET": CANARY}
+    ours = {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "ANONML_TORRC": "/x",
+        "DISPLAY": ":0",
+        "ANONML_PASSPHRASE": CANARY,
+        "AWS_SECRET": CANARY,
+    }
     assert for_child(Child.PROGRAM, ours) == {"PATH": "/bin", "LC_ALL": "C"}
     assert for_child(Child.DESKTOP, ours) == {"PATH": "/bin", "LC_ALL": "C", "DISPLAY": ":0"}
     assert for_child(Child.OWN, ours) == {"PATH": "/bin", "LC_ALL": "C", "ANONML_TORRC": "/x"}
@@ -143,7 +152,9 @@ FORKS = {
 }
 
 
-MENTIONED = re.compile(r"\b(subprocess\w*|create_subprocess\w+|os|webbrowser|pty|multiprocessing|ProcessPoolExecutor)\b")
+MENTIONED = re.compile(
+    r"\b(subprocess\w*|create_subprocess\w+|os|webbrowser|pty|multiprocessing|ProcessPoolExecutor)\b"
+)
 """The names of which one stands in each file that starts a program; all other files need no parsing."""
 
 
@@ -162,7 +173,11 @@ def _is_controlled(call: ast.Call, tree: ast.AST) -> bool:
     """True if `env` is nothing, or made by `for_child`: there, or under a name bound to it in the module."""
     given = next((word.value for word in call.keywords if word.arg == "env"), None)
     if isinstance(given, ast.Name):
-        bound = [node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == given.id]
+        bound = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == given.id
+        ]
         given = bound[0] if len(bound) == 1 else None
     if isinstance(given, ast.Dict):
         spread = [value for key, value in zip(given.keys, given.values, strict=True) if key is None]
@@ -186,25 +201,34 @@ def _faults(path: Path) -> list[str]:
             faults.append(f"{name}:{node.lineno}: imports {', '.join(sorted(wrong | named))}")  # type: ignore[attr-defined]
     for call, said in _starts(tree):
         owner, _, verb = said.rpartition(".")
-        starts = (owner == "subprocess" and verb in SPAWNING) or verb in ("create_subprocess_exec", "create_subprocess_shell")
+        starts = (owner == "subprocess" and verb in SPAWNING) or verb in (
+            "create_subprocess_exec",
+            "create_subprocess_shell",
+        )
         starts = starts or verb in ("subprocess_exec", "subprocess_shell")
         if starts and not _is_controlled(call, tree):
             faults.append(f"{name}:{call.lineno}: {said} without env=for_child(...)")
-        if owner == "os" and (verb in UNCONTROLLED or verb.startswith(("exec", "spawn"))) and not (verb == "fork" and name in FORKS):
+        if (
+            owner == "os"
+            and (verb in UNCONTROLLED or verb.startswith(("exec", "spawn")))
+            and not (verb == "fork" and name in FORKS)
+        ):
             faults.append(f"{name}:{call.lineno}: {said}")
     return faults
 
 
 def test_no_program_is_started_in_another_way() -> None:
-    sources = [path for side in ("anon", "peer", "aggregator", "bundle") for path in sorted((ROOT / side).rglob("*.py"))]
+    sources = [
+        path for side in ("anon", "peer", "aggregator", "bundle") for path in sorted((ROOT / side).rglob("*.py"))
+    ]
     assert [fault for path in [*sources, ROOT / "anonml.py"] for fault in _faults(path)] == []
 
 
 @pytest.mark.parametrize("line", [
     "import webbrowser", "from multiprocessing import Process", "import subprocess\nsubprocess.run(['x'])",
-    "import subprocess\nsubprocess.Popen(['x'], env=os.environ)", "import os\nos.system('x')", "import os\nos.execv('x', [])",
-    "import asyncio\nasync def f():\n    await asyncio.create_subprocess_exec('x')", "from subprocess import run",
-    "import subprocess\nsubprocess.run(['x'], env={**os.environ})",
+    "import subprocess\nsubprocess.Popen(['x'], env=os.environ)", "import os\nos.system('x')",
+    "import os\nos.execv('x', [])", "import asyncio\nasync def f():\n    await asyncio.create_subprocess_exec('x')",
+    "from subprocess import run", "import subprocess\nsubprocess.run(['x'], env={**os.environ})",
 ])
 def test_the_search_finds_each_way(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)

@@ -37,13 +37,15 @@ from tests.support.patience import turns, until
 
 FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
 MEMORY = """with recursive doubled(t) as (select 'a' union all select t || t from doubled where length(t) < 100000),
-    kept(i, t) as (select 1, (select max(t) from doubled) union select i + 1, t || i from kept) select count(*) from kept"""
+    kept(i, t) as (select 1, (select max(t) from doubled) union select i + 1, t || i from kept)
+    select count(*) from kept"""
 TRIMMED = """with recursive doubled(t) as (select 'a' union all select t || t from doubled where length(t) < 100000),
     n(i) as (select 1 union all select i + 1 from n)
     select sum(length(trim(t || i, 'bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789' || 'a')))
     from n, (select max(t) as t from doubled)"""
 PARTS = PAPER.replace("bins = 2", "cuts = [30, 60]").replace("\nbinning_rounds = 3", "").replace('binning = "90m"', "")
-"""Two packets, neither of which waits for a document: with binning, whether any is made at first is a matter of chance."""
+"""Two packets, neither of which waits for a document: with binning, whether any is made at first is a matter of
+chance."""
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows another process's limits in /proc")
 
 
@@ -99,11 +101,20 @@ def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path
         for _ in range(200):
             time.sleep(0.05)
             for pid in children():
-                limits = {line[:26].strip(): line[26:].split()[0] for line in Path(f"/proc/{pid}/limits").read_text().splitlines()}
+                limits = {
+                    line[:26].strip(): line[26:].split()[0]
+                    for line in Path(f"/proc/{pid}/limits").read_text().splitlines()
+                }
             if limits.get("Max open files") == "0":
                 break
         (pid,) = children()
-        assert limits["Max open files"] == limits["Max file size"] == limits["Max core file size"] == limits["Max processes"] == "0"
+        assert (
+            limits["Max open files"]
+            == limits["Max file size"]
+            == limits["Max core file size"]
+            == limits["Max processes"]
+            == "0"
+        )
         assert limits["Max cpu time"] == "22"
         assert 400 * 2**20 < int(limits["Max address space"]) < 800 * 2**20
         assert Path(f"/proc/{pid}/environ").read_bytes() == b""
@@ -143,7 +154,9 @@ def test_a_child_sees_the_declared_columns_of_the_declared_tables_alone(tmp_path
     assert copy is not None
     with closing(copy):
         assert [row[2:] for row in copy.execute("PRAGMA database_list")] == [("",)]
-        assert copy.execute("SELECT name, sql FROM sqlite_master").fetchall() == [("person", 'CREATE TABLE person(age INT,cups TEXT)')]
+        assert copy.execute("SELECT name, sql FROM sqlite_master").fetchall() == [
+            ("person", "CREATE TABLE person(age INT,cups TEXT)")
+        ]
         assert b"secret" not in copy.serialize()
 
 
@@ -205,7 +218,9 @@ async def test_a_child_or_server_that_is_killed_counts_as_nothing_known(tmp_path
     await asyncio.to_thread(server.wait)  # what is asked of one that is dying is lost with it
     deadline.ended.set()
     assert await waiting == (None,)
-    assert await asyncio.to_thread(process.at_once, evolve(request, questions=(Question("numeric", "select age from person"),)), 30.0) == (60.0,)
+    assert await asyncio.to_thread(
+        process.at_once, evolve(request, questions=(Question("numeric", "select age from person"),)), 30.0
+    ) == (60.0,)
 
 
 async def test_without_a_descriptor_the_answers_are_missing_at_the_deadline_and_no_earlier(
@@ -252,7 +267,9 @@ async def test_without_a_thread_the_answers_are_missing_at_the_deadline_and_no_e
 def test_a_message_of_another_form_is_no_answer_at_all() -> None:
     """Every single change of a byte, length or kind gives either declared values or none."""
     texts = ("none", "some", "many")
-    request = Request(Path("/"), {}, (Question("numeric", ""), Question("categorical", "", texts), Question(LABEL, "", ("yes",))), 0)
+    request = Request(
+        Path("/"), {}, (Question("numeric", ""), Question("categorical", "", texts), Question(LABEL, "", ("yes",))), 0
+    )
     chance = Random(11)
     for size in (*range(40), 10_000):
         message = chance.randbytes(size)
@@ -261,7 +278,12 @@ def test_a_message_of_another_form_is_no_answer_at_all() -> None:
         if size != request.size:
             assert parse_answers(request, message) == (None,) * 3
     assert parse_answers(request, nothing(request)) == (None,) * 3
-    for kind, part in ((b"\x03", bytes(8)), (b"\x01", b"\x00\x00\x00\x00\x00\x00\xf0\x7f"), (b"\x02", bytes(8)), (b"\x00", b"\x01" * 8)):
+    for kind, part in (
+        (b"\x03", bytes(8)),
+        (b"\x01", b"\x00\x00\x00\x00\x00\x00\xf0\x7f"),
+        (b"\x02", bytes(8)),
+        (b"\x00", b"\x01" * 8),
+    ):
         assert parse_answers(request, kind + part + bytes(18)) == (None,) * 3
     assert parse_answers(request, bytes(9) + b"\x02" + b"\x02" + bytes(7) + bytes(9)) == (None, "many", None)
 
@@ -278,7 +300,8 @@ async def killed(*_study: Any) -> Any:
 async def test_an_evaluation_that_was_begun_is_never_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """Killed in it, a peer goes on as if every value were missing: at the times that were drawn before, at the same cost."""
+    """Killed in it, a peer goes on as if every value were missing: at the times that were drawn before, at the same
+    cost."""
     aggregator = FakeAggregator.with_study(text)
     app = peer(tmp_path, aggregator)
     table(app._home.data_path)
@@ -331,12 +354,17 @@ async def test_where_there_are_no_child_processes_a_thread_is_heard_at_the_deadl
 
 
 @LINUX
-def test_a_program_that_brings_its_python_along_is_its_own_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_brings_its_python_along_is_its_own_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`sys.executable` is the program itself there, which must not begin again from the front: it knows one word."""
     program = tmp_path / "anonml-peer"
     main = Path(__file__).resolve().parents[2] / "bundle" / "peer_program.py"
     paths = [str(main.parents[1]), *(one for one in sys.path if one.endswith("site-packages"))]
-    program.write_text(f"#!{sys.executable}\nimport runpy, sys\nsys.path[:0] = {paths!r}\nrunpy.run_path({str(main)!r}, run_name='__main__')\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport runpy, sys\nsys.path[:0] = {paths!r}\n"
+        f"runpy.run_path({str(main)!r}, run_name='__main__')\n"
+    )
     program.chmod(0o700)
     process._SERVER.stop()
     monkeypatch.setattr(sys, "executable", str(program))

@@ -45,7 +45,8 @@ SET = "".join(chr(0x4E61 + 256 * number) for number in range(1, 64))
 SLOW = f"""SELECT CASE WHEN age > 50 THEN (
     WITH RECURSIVE doubled(t) AS (SELECT '乡' UNION ALL SELECT t || t FROM doubled WHERE length(t) < 50000)
     SELECT max({TRIMS}) FROM (SELECT max(t) AS t, '{SET}乡' AS c FROM doubled)) ELSE age END FROM person"""
-"""Hundreds of instructions of SQLite, and seconds of one call after the other, between which nobody looked at a clock."""
+"""Hundreds of instructions of SQLite, and seconds of one call after the other, between which nobody looked at a
+clock."""
 SECRET, OTHER = 60, 20
 DEADLINE, LATEST = 0.5, 0.1
 
@@ -74,7 +75,9 @@ class Course(Exchanges):
 
 
 def study(enrol: str, settle: str, collect: str, clock: Clock, **queries: str) -> FakeAggregator:
-    text = DECLARED.replace('enrol = "1h"\nsettle = "10m"\ncollect = "1h"', f'enrol = "{enrol}"\nsettle = "{settle}"\ncollect = "{collect}"')
+    text = DECLARED.replace(
+        'enrol = "1h"\nsettle = "10m"\ncollect = "1h"', f'enrol = "{enrol}"\nsettle = "{settle}"\ncollect = "{collect}"'
+    )
     assert text != DECLARED
     for column, query in queries.items():
         text = text.replace(f'"SELECT {column} FROM person"', f"'''{query}'''", 1)

@@ -1,4 +1,5 @@
-"""An aggregator that reads the draw out of what is fetched: which transcripts, which documents, which looks at the heads.
+"""An aggregator that reads the draw out of what is fetched: which transcripts, which documents, which looks at the
+heads.
 
 Several peers, each with times out of one and the same source and a draw of its own, live one study. Their requests must
 be equal, one by one and to the instant. On the code before, each fetched the transcripts of its own surveys, the edges
@@ -221,7 +222,11 @@ async def test_of_large_transcripts_a_part_is_fetched_that_does_not_depend_on_th
         assert person.line.gets == crowd[0].line.gets
     fetched = set(fetched_transcripts(crowd[0].line))
     assert fetched < set(transcripts_of(aggregator))
-    times = [at for what, at in crowd[0].line.gets if what.startswith("documents/") and at > aggregator.manifest.windows[-1].closes]
+    times = [
+        at
+        for what, at in crowd[0].line.gets
+        if what.startswith("documents/") and at > aggregator.manifest.windows[-1].closes
+    ]
     assert len(set(times)) == len(times), "each run at a time of its own"
     for person in crowd:
         assert {slot.status for slot in person.app.status()[0].slots} <= {Status.INCLUDED, Status.DELIVERED}

@@ -35,7 +35,9 @@ from tests.support.visiting import Visited, visited
 ROOT = Path(__file__).parents[2]
 SEEDS = range(12)
 LETTERS = "აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰאבגדהוזחטיכלמנסעפצקרשת"
-ENDINGS = ("”", "“", "„", "«", "»", '"', "'", "`", "</bdi>", "&#8221;", ". ", ": ", "; ", ", ", "{name}", "%(name)s", "[/]")
+ENDINGS = (
+    "”", "“", "„", "«", "»", '"', "'", "`", "</bdi>", "&#8221;", ". ", ": ", "; ", ", ", "{name}", "%(name)s", "[/]",
+)
 NAMED = re.compile(r"zq[a-z0-9_]*")
 """A study's names can hold no other letters, so theirs begin in a way of their own."""
 VOID = {"meta", "link", "input", "br", "hr", "img", "rect", "circle", "path"}
@@ -62,7 +64,9 @@ PROTOCOLS = ("one-packet", "bits", "binned", TABLES, MOMENTS, GRADIENT)
 def study_of(random: Random, protocols: Sequence[str] = PROTOCOLS) -> str:
     """A study file of a random protocol, with every free text of it planted."""
     numbers = [("zqage", (0, 100), "cuts = [30, 60]"), ("zqsleep", (0, 12), "cuts = [6]")]
-    features = [numeric(*one, description=planted(random, 300), query=f"SELECT {one[0]} FROM zqperson") for one in numbers]
+    features = [
+        numeric(*one, description=planted(random, 300), query=f"SELECT {one[0]} FROM zqperson") for one in numbers
+    ]
     words = list(dict.fromkeys(planted(random, 60) for _ in range(random.randint(2, 4))))
     chosen = categorical("zqcups", words, description=planted(random, 300), query="SELECT zqcups FROM zqperson")
     label = label_of("zqtired", 1, 0, planted(random, 300), query="SELECT zqtired FROM zqperson")
@@ -71,7 +75,9 @@ def study_of(random: Random, protocols: Sequence[str] = PROTOCOLS) -> str:
     columns = ["zqage", "zqsleep", "zqcups", "zqtired"]
     head = head_of(planted(random, 120), planted(random, 600), columns, label, features, planted(random, 120))
     head = head.replace("person =", "zqperson =")
-    head = head.replace("version = 1", f"version = 1\ndata_source = {json.dumps(planted(random, 300), ensure_ascii=False)}")
+    head = head.replace(
+        "version = 1", f"version = 1\ndata_source = {json.dumps(planted(random, 300), ensure_ascii=False)}"
+    )
     lengths = {"enrol": "1h", "settle": "10m", "collect": "1h"}
     if "\n" in kind:
         text = study(head, kind, lengths, "minimum = 4\nmaximum = 1000")
@@ -143,7 +149,9 @@ class Elements(HTMLParser):
         self.found += [f"{name}={text}" for name, text in attrs if "<" in (text or "")]
         for name in SPOKEN:
             # an attribute has no elements: marks alone
-            self.found += unmarked(named.get(name) or "", "\u2068\u2069") if NAMED.search(named.get(name) or "") is None else []
+            self.found += (
+                unmarked(named.get(name) or "", "\u2068\u2069") if NAMED.search(named.get(name) or "") is None else []
+            )
         if tag not in VOID:
             self.open.append((tag, tag in HOLDS_NOTHING_ELSE or "dir" in named))
 
@@ -213,7 +221,8 @@ async def test_the_page_gives_every_foreign_character_an_element_in_each_languag
 async def test_what_follows_a_yes_marks_every_foreign_character(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The list of studies, the study's page, leaving it, the budget, the data that it reads, and the terminal's tables."""
+    """The list of studies, the study's page, leaving it, the budget, the data that it reads, and the terminal's
+    tables."""
     random = Random(seed)
     async with visited(tmp_path, study_of(random, ("one-packet", "bits", "binned")), data=False) as page:
         await page.peer.join(page.aggregator.invite, page.aggregator.manifest.epsilon)
@@ -241,7 +250,11 @@ async def _demand_marked(page: Visited, place: str, code: str) -> None:
 def test_the_checks_find_what_is_not_marked() -> None:
     """The sentence of the review: a teller's name that goes on in our voice."""
     name = "ა nobody at all. Your data never leave your machine."
-    assert unmarked(f"The promise holds if {name} is honest") and unmarked("“ა” zqcups: ბ") and not unmarked("“ა”, `zqcups`")
+    assert (
+        unmarked(f"The promise holds if {name} is honest")
+        and unmarked("“ა” zqcups: ბ")
+        and not unmarked("“ა”, `zqcups`")
+    )
     looked = Elements()
     looked.feed(f'<p>if {name}</p><p dir="auto">{name}</p><a aria-label="{name}">x</a><p><bdi>{name}</bdi></p>')
     assert len(looked.found) == 2
@@ -295,8 +308,8 @@ VOUCHED = {
     "peer/web/qr_reader.py": {"', '.join(_FORMATS)"},
     "peer/web/rendering.py": {"joint"},
 }
-"""Module -> what it passes for words of ours without writing them there. Each was read: none is of a study, of a file or
-of another machine."""
+"""Module -> what it passes for words of ours without writing them there. Each was read: none is of a study, of a file
+or of another machine."""
 
 
 @pytest.mark.slow

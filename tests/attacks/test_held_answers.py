@@ -56,7 +56,8 @@ async def test_no_fetch_begins_because_an_answer_came(tmp_path: Path, job: type)
     (waiting,) = [found for found in planned(study, inputs) if isinstance(found, DueJob) and isinstance(found.job, job)]
     assert waiting.due > aggregator.clock()
     aggregator.clock.seconds = waiting.due + 5.0
-    runner._run.memory = runner._run.memory.with_end(Send(0, 0.0), aggregator.clock())  # what was held is answered at last
+    # The packet that was held is answered at last.
+    runner._run.memory = runner._run.memory.with_end(Send(0, 0.0), aggregator.clock())
     aggregator.gets.clear()
     due = await app.step(aggregator.study)
     assert aggregator.gets == []

@@ -128,7 +128,9 @@ def test_an_archive_of_many_files_is_not_read_anew_for_each(tmp_path: Path, monk
             entry.size = len(archive.read(name))
             written.addfile(entry, io.BytesIO(archive.read(name)))
     read_index, unzip = zipfile.ZipFile.__init__, files._unzipping
-    monkeypatch.setattr(zipfile.ZipFile, "__init__", lambda *all_of, **named: opened.append(1) or read_index(*all_of, **named))
+    monkeypatch.setattr(
+        zipfile.ZipFile, "__init__", lambda *all_of, **named: opened.append(1) or read_index(*all_of, **named)
+    )
     monkeypatch.setattr(files, "_unzipping", lambda file: opened.append(1) or unzip(file))
     for file, most in ((packed, 2), (tape, 6)):
         opened.clear()

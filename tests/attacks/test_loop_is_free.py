@@ -50,7 +50,9 @@ async def test_an_evaluator_that_was_killed_is_started_beside_the_loop(
 ) -> None:
     """Starting a program took 2 to 76 ms, in which no packet could leave."""
     import_rows(tmp_path / "data.sqlite", "person", ("age",), [(60,)])
-    request = Request(tmp_path / "data.sqlite", {"person": ("age",)}, (Question("numeric", "select age from person"),), 0)
+    request = Request(
+        tmp_path / "data.sqlite", {"person": ("age",)}, (Question("numeric", "select age from person"),), 0
+    )
     started: list[str] = []
     monkeypatch.setattr(subprocess, "Popen", noted(started, subprocess.Popen))
     for server in process._SERVERS:

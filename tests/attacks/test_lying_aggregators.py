@@ -1,5 +1,5 @@
-"""Aggregators that lie with every key in their hands: the audit finds each kind of lie, names it, or says that it cannot
-see it; and it says nothing of an honest study."""
+"""Aggregators that lie with every key in their hands: the audit finds each kind of lie, names it, or says that it
+cannot see it; and it says nothing of an honest study."""
 
 from __future__ import annotations
 

@@ -25,7 +25,14 @@ NEWER = {
 
 Additions of Python 3.12 and later are refused by mypy, because its `python_version` is 3.11. It takes these arguments
 for known, since some later 3.11 has them."""
-NEWER_NAMES = {"data_filter", "tar_filter", "fully_trusted_filter", "FilterError", "AbsoluteLinkError", "OutsideDestinationError"}
+NEWER_NAMES = {
+    "data_filter",
+    "tar_filter",
+    "fully_trusted_filter",
+    "FilterError",
+    "AbsoluteLinkError",
+    "OutsideDestinationError",
+}
 
 
 def _kept(tmp_path: Path) -> Path:
@@ -98,7 +105,9 @@ def _newer(tree: ast.AST) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            found += [f"{name}({word.arg}=)" for word in node.keywords if word.arg is not None and NEWER.get(name) == word.arg]
+            found += [
+                f"{name}({word.arg}=)" for word in node.keywords if word.arg is not None and NEWER.get(name) == word.arg
+            ]
         if isinstance(node, ast.Attribute) and node.attr in NEWER_NAMES:
             found.append(node.attr)
     return found
@@ -110,4 +119,7 @@ def test_nothing_is_used_that_came_within_python_3_11() -> None:
     calling = {name: text for name, text in texts.items() if any(word in text for word in {*NEWER, *NEWER_NAMES})}
     wrong = {name: _newer(ast.parse(text)) for name, text in calling.items()}
     assert {path: found for path, found in wrong.items() if found} == {}
-    assert _newer(ast.parse("archive.extractall(home, filter='data'); tarfile.data_filter")) == ["extractall(filter=)", "data_filter"]
+    assert _newer(ast.parse("archive.extractall(home, filter='data'); tarfile.data_filter")) == [
+        "extractall(filter=)",
+        "data_filter",
+    ]

@@ -1,5 +1,5 @@
-"""An exchange is one connection, however the other side ends it. An aggregator that hung up had every fetch repeated at once:
-it chose when a peer's machine connects, as often again as the peer had drawn."""
+"""An exchange is one connection, however the other side ends it. An aggregator that hung up had every fetch repeated at
+once: it chose when a peer's machine connects, as often again as the peer had drawn."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A query gives ten thousand records where a secret is so, and none elsewhere: nobody outside sees which.
 
-Making a vector of ten thousand records takes seconds of processor time. It was done after the evaluation's deadline, and
-before each round of a gradient. An aggregator that held the credentials or a document back until little of the window
-was left then saw who had the secret: 8 of 8 packets without it, 0 of 8 with it.
+Making a vector of ten thousand records takes seconds of processor time. It was done after the evaluation's deadline,
+and before each round of a gradient. An aggregator that held the credentials or a document back until little of the
+window was left then saw who had the secret: 8 of 8 packets without it, 0 of 8 with it.
 
 The clock is an argument here. Processor time of this process after a deadline passes on it, in steps of a quarter of a
 second, so that a busy machine decides nothing. The children are real, and are awaited.
@@ -383,7 +383,8 @@ def test_a_program_that_brings_its_python_along_is_its_own_maker(
     main = Path(__file__).resolve().parents[2] / "bundle" / "peer_program.py"
     paths = [str(main.parents[1]), *(one for one in sys.path if one.endswith("site-packages"))]
     program.write_text(
-        f"#!{sys.executable}\nimport runpy, sys\nsys.path[:0] = {paths!r}\nrunpy.run_path({str(main)!r}, run_name='__main__')\n"
+        f"#!{sys.executable}\nimport runpy, sys\nsys.path[:0] = {paths!r}\n"
+        f"runpy.run_path({str(main)!r}, run_name='__main__')\n"
     )
     program.chmod(0o700)
     manifest = Attacked(5, further=0).first.manifest

@@ -1,5 +1,5 @@
-"""A fault in one study of a home stops no other study of it. Once any expected error of a step ended the run, and with it
-every study."""
+"""A fault in one study of a home stops no other study of it. Once any expected error of a step ended the run, and with
+it every study."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ async def test_a_study_whose_packets_cannot_be_made_stops_alone(
 
 
 async def test_a_teller_to_whose_key_nothing_can_be_sealed_ends_the_study(tmp_path: Path) -> None:
-    """The key is of the right length, so that it is found out when the finished shares are sealed: at each try again."""
+    """The key is of the right length, so that it is found out when the finished shares are sealed: at each try
+    again."""
     text = sum_study().replace(opener(0).public_key.hex(), bytes(PUBLIC_KEY_SIZE).hex())
     aggregator = FakeAggregator.with_study(text)
     aggregator.publish("tellers", countersigned(aggregator.manifest))
@@ -150,7 +151,9 @@ async def test_a_teller_to_whose_key_nothing_can_be_sealed_ends_the_study(tmp_pa
     assert aggregator.sent("packets") == [] and status.reserved == status.spent == 0
 
 
-@pytest.mark.parametrize("error", every(3, [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), KeyError(SECRET), RejectedProof()]))
+@pytest.mark.parametrize(
+    "error", every(3, [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), KeyError(SECRET), RejectedProof()])
+)
 async def test_a_fault_of_a_step_is_told_and_stops_no_other_study(
     living: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
@@ -206,7 +209,9 @@ async def test_a_damaged_home_ends_the_run_at_once(living: Peer, monkeypatch: py
     assert living.told(living.faulty) == (State.ENROLLED, "")
 
 
-async def test_a_fault_outlives_the_process_and_is_seen_by_others(living: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_outlives_the_process_and_is_seen_by_others(
+    living: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken(living, monkeypatch, Refused("no route leads there"))
     with pytest.raises(Refused):
         await living.app.run(once=True)

@@ -1,5 +1,5 @@
-"""Taking data back on the page: files of every kind that were uploaded, looked at, imported or refused are in no byte of
-the home or of the temporary folder afterwards, and a running peer is halted for it."""
+"""Taking data back on the page: files of every kind that were uploaded, looked at, imported or refused are in no byte
+of the home or of the temporary folder afterwards, and a running peer is halted for it."""
 
 from __future__ import annotations
 
@@ -73,8 +73,10 @@ def _files(folder: Path) -> dict[str, bytes]:
         tape.addfile(entry, io.BytesIO(table))
     event = {"username": TEXT, "event_type": "play_video", "time": "2026-01-01T00:00:00+00:00", "event": str(NUMBER)}
     whole = {
-        "a.csv": table, "a.tsv": table.replace(b",", b"\t"), "a.csv.gz": gzip.compress(table), "a.zip": packed.getvalue(),
-        "a.tar": taped.getvalue(), "a.json": json.dumps([row] * 9).encode(), "a.jsonl": json.dumps(row).encode() + b"\n",
+        "a.csv": table, "a.tsv": table.replace(b",", b"\t"), "a.csv.gz": gzip.compress(table),
+        "a.zip": packed.getvalue(),
+        "a.tar": taped.getvalue(), "a.json": json.dumps([row] * 9).encode(),
+        "a.jsonl": json.dumps(row).encode() + b"\n",
         "a.sqlite": database, "tracking.log": json.dumps(event).encode() + b"\n", f"{TEXT}.csv": table,
         "a16.csv": table.decode().encode("utf-16"),
     }  # fmt: skip

@@ -1,5 +1,5 @@
-"""No page of either side reads, verifies or counts on the event loop, which times the packets of every study. An aggregator
-decides how long evidence and a model are, and the owner's tables how long their rows take to count."""
+"""No page of either side reads, verifies or counts on the event loop, which times the packets of every study. An
+aggregator decides how long evidence and a model are, and the owner's tables how long their rows take to count."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class Watched:
         assert self.calls.pop(name) == [False] * times, f"{name} ran on the loop"
 
 
-async def test_the_owners_page_counts_and_reads_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_owners_page_counts_and_reads_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with visited(tmp_path) as page:
         watched = Watched(monkeypatch)
         watched.watch(peer.web.site, "own_data")
@@ -86,7 +88,8 @@ async def _predicted(page: Visited, watched: Watched) -> None:
 async def test_queries_that_take_all_of_their_time_leave_every_other_page_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four consent screens of a hostile study took all threads of the pages for five seconds, four predictions for 60."""
+    """Four consent screens of a hostile study took all threads of the pages for five seconds, four predictions for
+    60."""
     let_go, begun = threading.Event(), list[int]()
 
     def slow(*_given: Any) -> tuple[Any, ...]:

@@ -32,7 +32,9 @@ def _open_to_all() -> Iterator[None]:
 
 def _readable(folder: Path) -> list[str]:
     """Files that others than the owner have some right to, also inside folders that only the owner may enter."""
-    return [path.name for path in folder.rglob("*") if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]
+    return [
+        path.name for path in folder.rglob("*") if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077
+    ]
 
 
 def test_predictions_are_for_their_owner_alone(tmp_path: Path) -> None:
@@ -106,9 +108,13 @@ PUBLIC = {
 }
 """The modules that make files in another way, and why they may."""
 OPENED_BY_A_LIBRARY = {
-    "aggregator/store/home.py": "made_private first", "aggregator/store/sqlite.py": "made_private first", "aggregator/store/postgres.py": "on a server",
-    "anon/kit/diagnosis/checks.py": "an empty probe in a temporary folder", "anon/kit/diagnosis/installation.py": "an empty probe in a temporary folder", "anon/storage/migration.py": "made by new_private, or there already",
-    "peer/store/backup/archive.py": "made by new_private, or there already", "peer/data/importing.py": "made_private first",
+    "aggregator/store/home.py": "made_private first", "aggregator/store/sqlite.py": "made_private first",
+    "aggregator/store/postgres.py": "on a server",
+    "anon/kit/diagnosis/checks.py": "an empty probe in a temporary folder",
+    "anon/kit/diagnosis/installation.py": "an empty probe in a temporary folder",
+    "anon/storage/migration.py": "made by new_private, or there already",
+    "peer/store/backup/archive.py": "made by new_private, or there already",
+    "peer/data/importing.py": "made_private first",
     "peer/data/deleting.py": "opened by mode=rw, which makes none",
     "peer/predict.py": "read after import_file made it", "peer/store/database/store_file.py": "made_private first",
 }
@@ -123,11 +129,21 @@ def _is_read(call: str) -> bool:
 
 def _mode(call: ast.Call) -> str:
     given = [*call.args[:2], *(word.value for word in call.keywords if word.arg == "mode")]
-    return "".join(one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str) and len(one.value) <= 3)
+    return "".join(
+        one.value
+        for one in given
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and len(one.value) <= 3
+    )
 
 
 def _verb(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    return (
+        call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else call.func.id
+        if isinstance(call.func, ast.Name)
+        else ""
+    )
 
 
 def _makes_a_file(call: ast.Call) -> bool:
@@ -148,12 +164,20 @@ def _calls(path: Path) -> list[ast.Call]:
 
 
 def _sources() -> list[Path]:
-    return [path for side in ("anon", "peer", "aggregator") for path in sorted((ROOT / side).rglob("*.py")) if path != Path(private_files.__file__)]
+    return [
+        path
+        for side in ("anon", "peer", "aggregator")
+        for path in sorted((ROOT / side).rglob("*.py"))
+        if path != Path(private_files.__file__)
+    ]
 
 
 @pytest.mark.slow
 def test_no_file_is_made_in_another_way() -> None:
-    found = {path.relative_to(ROOT).as_posix(): [ast.unparse(call)[:60] for call in _calls(path) if _makes_a_file(call)] for path in _sources()}
+    found = {
+        path.relative_to(ROOT).as_posix(): [ast.unparse(call)[:60] for call in _calls(path) if _makes_a_file(call)]
+        for path in _sources()
+    }
     assert {path: calls for path, calls in found.items() if calls and path not in PUBLIC} == {}
 
 
@@ -161,14 +185,18 @@ def test_no_file_is_made_in_another_way() -> None:
 def test_no_library_makes_a_database_in_another_way() -> None:
     found = {}
     for path in _sources():
-        opened = [said for call in _calls(path) if _verb(call) in OPENS and ast.unparse(call.func) in LIBRARY and not _is_read(said := ast.unparse(call))]
+        opened = [
+            said
+            for call in _calls(path)
+            if _verb(call) in OPENS and ast.unparse(call.func) in LIBRARY and not _is_read(said := ast.unparse(call))
+        ]
         found[path.relative_to(ROOT).as_posix()] = opened
     assert {path: calls for path, calls in found.items() if calls and path not in OPENED_BY_A_LIBRARY} == {}
 
 
 @pytest.mark.parametrize("line", [
-    "path.write_text('x')", "path.open('w')", "open(path, 'a')", "path.open(mode='xb')", "os.open(p, os.O_CREAT | os.O_RDWR)",
-    "shutil.copyfile(a, b)", "path.touch()",
+    "path.write_text('x')", "path.open('w')", "open(path, 'a')", "path.open(mode='xb')",
+    "os.open(p, os.O_CREAT | os.O_RDWR)", "shutil.copyfile(a, b)", "path.touch()",
 ])
 def test_the_search_finds_each_way(line: str) -> None:
     assert _makes_a_file(ast.parse(line).body[0].value)  # type: ignore[attr-defined]

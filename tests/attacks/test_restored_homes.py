@@ -1,5 +1,5 @@
-"""A home out of a backup keeps a log as every other does. It once kept a rollback journal for ever: whoever read the home
-held its packets up, and erased values were unlinked with the journal and not overwritten."""
+"""A home out of a backup keeps a log as every other does. It once kept a rollback journal for ever: whoever read the
+home held its packets up, and erased values were unlinked with the journal and not overwritten."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ async def test_a_backup_without_tables_leaves_those_that_are_there(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["peer.sqlite", "data.sqlite"])
-async def test_a_journal_that_a_killed_program_left_is_not_played_into_what_is_restored(tmp_path: Path, name: str) -> None:
+async def test_a_journal_that_a_killed_program_left_is_not_played_into_what_is_restored(
+    tmp_path: Path, name: str
+) -> None:
     aggregator = FakeAggregator.with_study(DECLARED)
     file = await copied(tmp_path, aggregator)
     home = PeerHome(tmp_path / "new")
@@ -120,7 +122,9 @@ async def test_a_journal_that_a_killed_program_left_is_not_played_into_what_is_r
     assert not left.exists()
 
 
-async def test_a_restore_whose_log_cannot_be_emptied_puts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_restore_whose_log_cannot_be_emptied_puts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A restore's bookings (budget that may have been spent) would stay behind in the database's log."""
     aggregator = FakeAggregator.with_study(DECLARED)
     file = await copied(tmp_path, aggregator)

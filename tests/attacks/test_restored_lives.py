@@ -94,7 +94,13 @@ class Life:
         self.aggregator.crowd(3)
         await self.happens()
         table = self.aggregator.manifest.timetable
-        for at in (table.enrol_closes - 1, table.enrol_closes + 1, table.settled - 1, table.settled + HOUR / 2, table.ends):
+        for at in (
+            table.enrol_closes - 1,
+            table.enrol_closes + 1,
+            table.settled - 1,
+            table.settled + HOUR / 2,
+            table.ends,
+        ):
             homes = self.homes
             await self.until(at)
             await self.happens()

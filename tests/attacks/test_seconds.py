@@ -1,7 +1,7 @@
 """Attacks whose success is a matter of seconds on this machine. `make timed` runs them alone, one after the other.
 
-False alarms: none in 10 runs beside other work (a load of 19 on two cores), so in fewer than 26 % of such runs at a level
-of 95 %, and of idle ones in fewer. Each of the faults took at least twice as long as is allowed here.
+False alarms: none in 10 runs beside other work (a load of 19 on two cores), so in fewer than 26 % of such runs at a
+level of 95 %, and of idle ones in fewer. Each of the faults took at least twice as long as is allowed here.
 """
 
 from __future__ import annotations

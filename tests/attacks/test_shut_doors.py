@@ -1,11 +1,13 @@
-"""No stranger shuts a server by holding connections: honest posts that stall as Tor does are answered, and the log stays short.
+"""No stranger shuts a server by holding connections: honest posts that stall as Tor does are answered, and the log
+stays short.
 
-Real servers in processes of their own, attacked by a real stranger over a socket file of this machine. One script at 5 KiB a second
-shut out an aggregator: a post whose body was unfinished counted as being served, and the newest connection was cut.
+Real servers in processes of their own, attacked by a real stranger over a socket file of this machine. One script at 5
+KiB a second shut out an aggregator: a post whose body was unfinished counted as being served, and the newest connection
+was cut.
 
-These runs depend on the machine's speed. On two cores under a load of ten, no honest post was lost in 12 runs of 60. So a post is
-lost falsely in at most 0.42 % of cases (rule of three), and a run of 60 fails falsely in at most a quarter of such. The rules
-themselves are held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
+These runs depend on the machine's speed. On two cores under a load of ten, no honest post was lost in 12 runs of 60. So
+a post is lost falsely in at most 0.42 % of cases (rule of three), and a run of 60 fails falsely in at most a quarter of
+such. The rules themselves are held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
 """
 
 from __future__ import annotations
@@ -51,9 +53,21 @@ def served(kind: str, folder: Path, soft: int, hard: int) -> Iterator[tuple[str,
 
 
 @contextmanager
-def attacked(kind: str, socket: str, path: str, held: int, rate: int, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
+def attacked(
+    kind: str, socket: str, path: str, held: int, rate: int, seconds: float
+) -> Iterator[subprocess.Popen[bytes]]:
     """The stranger at work."""
-    words = [sys.executable, "-m", "tests.attacks.door_attacker", kind, socket, path, str(held), str(rate), str(seconds)]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.attacks.door_attacker",
+        kind,
+        socket,
+        path,
+        str(held),
+        str(rate),
+        str(seconds),
+    ]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as process:
         try:
             yield process
@@ -84,15 +98,28 @@ async def posts(
     """Honest posts, one after the other begun, over so many seconds."""
     async def begun(number: int) -> bool:
         await asyncio.sleep(number * seconds / count)
-        (path, body), after = asked[number % 2 and 1 + number // 2] if len(asked) > 1 else asked[0], stalls[number % len(stalls)]
+        (path, body), after = (
+            asked[number % 2 and 1 + number // 2] if len(asked) > 1 else asked[0],
+            stalls[number % len(stalls)],
+        )
         return await honest(socket, path, body, after)
 
     return await asyncio.gather(*(begun(number) for number in range(count)))
 
 
-def answered(tmp_path: Path, server: str, kind: str, held: int, files: tuple[int, int], rate: int, count: int, warm: float, each: int = 10) -> tuple[int, int]:
-    """How many of `count` honest posts, `each` of them begun in a second, were answered while the attack ran, and the lines that the
-    server logged."""
+def answered(
+    tmp_path: Path,
+    server: str,
+    kind: str,
+    held: int,
+    files: tuple[int, int],
+    rate: int,
+    count: int,
+    warm: float,
+    each: int = 10,
+) -> tuple[int, int]:
+    """How many of `count` honest posts, `each` of them begun in a second, were answered while the attack ran, and the
+    lines that the server logged."""
     with served(server, tmp_path, *files) as (socket, asked, log):
         seconds = warm + count / each + WITHIN
         with attacked(kind, socket, asked[0][0], held, rate, seconds + 5):
@@ -118,15 +145,16 @@ def test_a_stranger_who_holds_connections_keeps_nobody_out(tmp_path: Path, serve
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_full_size(tmp_path: Path, kind: str, server: str, held: int, soft: int) -> None:
     """At each soft limit of open files, with 10,000 connections too: at least 99 of 100 honest posts are answered."""
-    told, lines = answered(tmp_path, server, kind, held, (soft, 20_000), 500, 200, held / 500 + 2, 2)  # a busy core checks few enrolments in a second
+    # A busy core checks few enrolments in a second.
+    told, lines = answered(tmp_path, server, kind, held, (soft, 20_000), 500, 200, held / 500 + 2, 2)
     assert told >= 198 and lines <= MOST_LINES, f"{told} of 200 answered, {lines} lines"
 
 
 @pytest.mark.process
 @pytest.mark.slow
 def test_few_open_files_are_not_run_out_of(tmp_path: Path) -> None:
-    """With a hard limit of 256 files the server holds 160 connections: a failed accept was repeated at once, and logged each time.
-    Posts that brought a cell before they stall keep their places."""
+    """With a hard limit of 256 files the server holds 160 connections: a failed accept was repeated at once, and logged
+    each time. Posts that brought a cell before they stall keep their places."""
     with served("aggregator", tmp_path, 256, 256) as (socket, asked, log):
         with attacked("partial posts", socket, asked[0][0], 2_100, 60, 30):
             time.sleep(4)

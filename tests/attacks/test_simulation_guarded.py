@@ -16,7 +16,10 @@ from tests.support.fake_aggregator import DECLARED
 from tests.support.protocols import parse_proposal
 
 ROOT = Path(__file__).resolve().parents[2]
-TOO_LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT 'many' FROM n WHERE i = 8000000"
+TOO_LONG = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT 'many' FROM n WHERE i = "
+    "8000000"
+)
 """Ends after some seconds where nothing bounds it, with an answer that is one of the study's."""
 ROWS = [{"age": age, "cups": "many", "tired": age > 50} for age in (20, 60)]
 

@@ -44,7 +44,9 @@ def imaged(home: Path, to: Path) -> Path:
 
 def spoil(draw: Random, image: Path, earlier: Path) -> str:
     """Harm one file of an image; how."""
-    files = sorted(path.relative_to(image) for path in image.rglob("*") if path.is_file() and path.name != "data.sqlite")
+    files = sorted(
+        path.relative_to(image) for path in image.rglob("*") if path.is_file() and path.name != "data.sqlite"
+    )
     file, how = draw.choice(files), draw.choice(HOW)
     here, before = image / file, earlier / file
     if how == "gone" or (how == "earlier" and not before.exists()):

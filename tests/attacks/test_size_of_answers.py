@@ -1,5 +1,5 @@
-"""The store grows alike whatever the values are. A long text once took pages more than a short one: on a disk with one page
-left, whether packets came was decided by the owner's data."""
+"""The store grows alike whatever the values are. A long text once took pages more than a short one: on a disk with one
+page left, whether packets came was decided by the owner's data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from tests.support.fake_aggregator import PAPER, FakeAggregator, advance, peer
 
 LONG = "\U00020000" * 390  # a letter of four bytes
 TEXT = PAPER.replace('"many"', f'"{LONG}"').replace("positive = [1]", f'positive = [1, "{LONG}"]')
-VALUES = [(30, LONG, LONG), (30, "none", 0), (None, None, None), (2.5e300, "no category", "no label"), (0.1, "some", 1.0)]
+VALUES = [
+    (30, LONG, LONG),
+    (30, "none", 0),
+    (None, None, None),
+    (2.5e300, "no category", "no label"),
+    (0.1, "some", 1.0),
+]
 
 
 async def answered(folder: Path, row: tuple[object, ...]) -> tuple[Study, int, int]:

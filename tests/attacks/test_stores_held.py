@@ -1,4 +1,5 @@
-"""A store that another program holds, or whose disk is full: no study ends for it, and nothing is exchanged more often."""
+"""A store that another program holds, or whose disk is full: no study ends for it, and nothing is exchanged more
+often."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ async def looked(app: PeerApp, aggregator: FakeAggregator, times: int) -> None:
 async def test_a_program_that_stands_still_within_a_transaction_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fault was to be kept for the owner, in the store that was held: this second one ended the run of all studies."""
+    """The fault was to be kept for the owner, in the store that was held: this second one ended the run of all
+    studies."""
     monkeypatch.setattr(store_file, "BUSY_SECONDS", 0.01)
     aggregator = FakeAggregator.with_study(DECLARED)
     app = peer(tmp_path, aggregator)
@@ -67,7 +69,9 @@ def test_a_reader_that_stands_still_holds_the_loop_up_for_a_moment_alone(
     store.close()
 
 
-async def test_a_full_disk_is_no_reason_to_ask_every_five_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_no_reason_to_ask_every_five_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer to an enrolment could not be kept, and the enrolment was sent again at every look: 120 times."""
 
     def full(connection: sqlite3.Connection) -> None:
@@ -88,7 +92,8 @@ async def test_a_full_disk_is_no_reason_to_ask_every_five_seconds(tmp_path: Path
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows descriptors in /proc")
 def test_a_program_that_is_being_started_holds_no_home(tmp_path: Path) -> None:
-    """Between fork and exec it shares the lock of the process that starts it, which may have let the home go meanwhile."""
+    """Between fork and exec it shares the lock of the process that starts it, which may have let the home go
+    meanwhile."""
     home = PeerHome(tmp_path)
     with home.running():
         forked = os.dup(lock_of(tmp_path))

@@ -1,4 +1,5 @@
-"""Text that somebody else wrote never passes for ours: on the terminal, the owner's page, the desk and in the report."""
+"""Text that somebody else wrote never passes for ours: on the terminal, the owner's page, the desk and in the
+report."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ from tests.support.world import begin, in_memory, make_app, published, study_tex
 
 ROOT = Path(__file__).parents[2]
 REFUSED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
-PASSED_BEFORE = "\u00a0\u2003\u200b\u200d\u200e\u200f\u061c\u00ad\u034f\u115f\u3164\uffa0\u2800\ufe0f\ufeff\U000e0041\ue000"
+PASSED_BEFORE = (
+    "\u00a0\u2003\u200b\u200d\u200e\u200f\u061c\u00ad\u034f\u115f\u3164\uffa0\u2800\ufe0f\ufeff\U000e0041\ue000"
+)
 """Each of these could stand in a title, a contact or a category of a published study."""
 ARABIC, HEBREW = "دراسة النوم والقهوة", "מחקר שינה"
 FAKE = "Fingerprint, to compare with a public place: zebra zebra"
@@ -63,7 +66,8 @@ PLANES = [(0, 1, 14, 16), pytest.param(tuple(range(17)), marks=pytest.mark.slow)
 @pytest.mark.slow
 @pytest.mark.parametrize("planes", PLANES, ids=["some", "all"])
 def test_every_character_of_unicode_is_allowed_by_its_category_or_seen_as_its_number(planes: tuple[int, ...]) -> None:
-    """Of these planes; of all 1,114,112 in the slow one. Only letters, marks, numbers, punctuation, symbols and the plain space stay."""
+    """Of these planes; of all 1,114,112 in the slow one. Only letters, marks, numbers, punctuation, symbols and the
+    plain space stay."""
     hidden = {point for first, last in (*DEFAULT_IGNORABLE, *BLANK) for point in range(first, last + 1)}
 
     def expected(point: int) -> str:
@@ -89,7 +93,13 @@ def test_marks_stand_on_a_letter_and_in_no_tower() -> None:
         assert fault(alone, lines=True)
 
 
-@pytest.mark.parametrize("text", ["Schlaf & Kaffee – Übung №1", "Việt Nam ở đây", "हिन्दी में नींद", "コーヒーと睡眠", "ก็อยู่ที่นี่", ARABIC, HEBREW, "I ♥ 🙂", "e\u0301"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Schlaf & Kaffee – Übung №1", "Việt Nam ở đây", "हिन्दी में नींद", "コーヒーと睡眠", "ก็อยู่ที่นี่", ARABIC,
+        HEBREW, "I ♥ 🙂", "e\u0301",
+    ],
+)
 def test_legitimate_text_of_many_languages_stays(text: str) -> None:
     assert not fault(text) and escaped(text) == text
 
@@ -224,7 +234,12 @@ def test_nothing_escapes_for_the_terminal_and_every_template_has_the_same_way() 
     for file in (one for side in ("anon", "peer", "aggregator") for one in (ROOT / side).rglob("*.py")):
         text = file.read_text("utf-8")
         tree = ast.parse(text if "escape" in text or "Environment" in text else "")
-        names = {f"{node.module}.{one.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
+        names = {
+            f"{node.module}.{one.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for one in node.names
+        }
         if "rich.markup.escape" in names:
             users.append(file.relative_to(ROOT).as_posix())
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
@@ -232,7 +247,8 @@ def test_nothing_escapes_for_the_terminal_and_every_template_has_the_same_way() 
                 given = {one.arg: one.value for one in call.keywords}
                 assert isinstance(given["finalize"], ast.Name) and given["finalize"].id in ("seen", "shown"), file
     assert signature(templates_of).parameters["shown"].default is seen
-    for text in ("plain", "\u202ehidden", "\u200b", "<b>"):  # the owner's page translates first, and shows in the same way
+    # The owner's page translates first, and shows in the same way.
+    for text in ("plain", "\u202ehidden", "\u200b", "<b>"):
         assert languages.shown(text) == seen(text)
         assert languages.shown(say("{text}", text=Quoted(text))) == Markup("<bdi>“{}”</bdi>").format(seen(text))
     assert users == [], "a terminal without markup needs no escapes"

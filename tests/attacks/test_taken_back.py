@@ -62,7 +62,8 @@ def deleting(choice: Choice) -> Hook:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "when", "choice"), every(3, [DECLARED, PAPER, BINNED], ["enrolled", "checked"], [Choice.GO_ON, Choice.MISSING])
+    ("text", "when", "choice"),
+    every(3, [DECLARED, PAPER, BINNED], ["enrolled", "checked"], [Choice.GO_ON, Choice.MISSING]),
 )
 async def test_who_deletes_and_stays_sends_the_same_packets_at_the_same_cost(
     tmp_path: Path, text: str, when: str, choice: Choice
@@ -86,11 +87,15 @@ async def test_after_evaluation_the_owner_chooses_whether_answers_are_kept(tmp_p
         aggregator = FakeAggregator.with_study(PAPER)
         app = owner(tmp_path / choice, aggregator)
 
-        def look(app: PeerApp, choice: Choice = choice, kept: float | None = kept, aggregator: FakeAggregator = aggregator) -> None:
+        def look(
+            app: PeerApp, choice: Choice = choice, kept: float | None = kept, aggregator: FakeAggregator = aggregator
+        ) -> None:
             packets = [one.sealed for one in app.store.outbox(aggregator.study)]
             deleting(choice)(app)
             study = app.store.study(aggregator.study)
-            assert isinstance(study, AnsweringStudy) and snapshot_of(study.manifest, study.snapshot).values["age"] == kept
+            assert (
+                isinstance(study, AnsweringStudy) and snapshot_of(study.manifest, study.snapshot).values["age"] == kept
+            )
             assert [one.sealed for one in app.store.outbox(aggregator.study)] == packets, "what is made is sent"
             assert (traces(app._home.path) == []) is (kept is None)
 
@@ -161,7 +166,9 @@ async def test_nothing_is_deleted_while_another_process_runs_the_home_or_uses_th
             importing.execute("BEGIN IMMEDIATE")
             with pytest.raises(Refused, match="in use"):
                 mine.erase(True)
-    assert app.store.state(aggregator.study) is State.CONSENTED and "person" in plain_tables_of(tmp_path / "data.sqlite")
+    assert app.store.state(aggregator.study) is State.CONSENTED and "person" in plain_tables_of(
+        tmp_path / "data.sqlite"
+    )
 
 
 # Everything

@@ -235,7 +235,10 @@ def answered(manifest: Manifest, record: Record, arrived: tuple[DocumentArrived,
 def shown(manifest: Manifest, record: Record) -> Any:
     """The page's lines about the owner's own data: as many, under the same names."""
     snapshot = Snapshot(START, {name: held(value) for name, value in record.values.items()}, held(record.label))
-    lines = (*own_answers(manifest, snapshot), own_label(manifest, snapshot, label_category(manifest.label, snapshot.label)))
+    lines = (
+        *own_answers(manifest, snapshot),
+        own_label(manifest, snapshot, label_category(manifest.label, snapshot.label)),
+    )
     assert all(isinstance(line.counts_as, str) for line in lines)
     return [line.name for line in lines]
 

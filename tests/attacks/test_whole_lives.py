@@ -1,7 +1,7 @@
 """Whole lives of the real peer, from joining to the last exchange, in hostile studies over hostile data.
 
-Lives in one study differ in nothing but the data: the same random bytes, the same others, the same aggregator in memory.
-Every exchange must be the same in kind, size and instant, and so must every receipt and charge.
+Lives in one study differ in nothing but the data: the same random bytes, the same others, the same aggregator in
+memory. Every exchange must be the same in kind, size and instant, and so must every receipt and charge.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class HostileStudy:
         aggregator.publish("manifest", self.manifest.to_bytes())
         home, asked = PeerHome(folder), list[int]()
         app = PeerApp(
-            home, lambda: aggregator, aggregator.clock, stream(b"life", asked), sleep=aggregator.clock.sleep, policy=WILLING,
+            home, lambda: aggregator, aggregator.clock, stream(b"life", asked), sleep=aggregator.clock.sleep,
+            policy=WILLING,
             evaluate=at_once,
         )  # fmt: skip
         with closing(app):
@@ -158,7 +159,10 @@ def hostile_data(draw: Random, manifest: Manifest) -> Data:
     columns = manifest.tables[0].columns if manifest.tables else ()
     wanted = {one.name: (*one.categories, *one.cuts, *one.range) for one in manifest.features}
     wanted[manifest.label.name] = (*manifest.label.positive, *manifest.label.negative)
-    rows = [[stored(drawn_value(draw, wanted.get(name, ()))) for name in columns] for _ in range(draw.choice([1, 1, 1, 0, 2]))]
+    rows = [
+        [stored(drawn_value(draw, wanted.get(name, ()))) for name in columns]
+        for _ in range(draw.choice([1, 1, 1, 0, 2]))
+    ]
 
     def write(path: Path) -> None:
         with closing(sqlite3.connect(path)) as database:

@@ -1,4 +1,5 @@
-"""A window of seconds, in which any pause of a peer's machine decides whether its packet comes, is refused at consent."""
+"""A window of seconds, in which any pause of a peer's machine decides whether its packet comes, is refused at
+consent."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ ONION = f"{onion_host(bytes(32))}:80"
 
 
 def study(collect: str, address: str) -> Manifest:
-    return evolve(FakeAggregator.with_study(DECLARED.replace('collect = "1h"', f'collect = "{collect}"')).manifest, address=address)
+    return evolve(
+        FakeAggregator.with_study(DECLARED.replace('collect = "1h"', f'collect = "{collect}"')).manifest,
+        address=address,
+    )
 
 
 @pytest.mark.parametrize("collect", ["4s", "30s", "599s"])
@@ -33,7 +37,9 @@ def test_an_onion_study_with_a_window_below_ten_minutes_is_refused_with_what_to_
     assert not objections(manifest, evolve(policy, minimum_window=4), Ledger(policy.lifetime), START)
 
 
-@pytest.mark.parametrize(("collect", "address"), [("10m", ONION), ("1h", ONION), ("4s", ""), ("4s", "127.0.0.1:80"), ("4s", "[::1]:80")])
+@pytest.mark.parametrize(
+    ("collect", "address"), [("10m", ONION), ("1h", ONION), ("4s", ""), ("4s", "127.0.0.1:80"), ("4s", "[::1]:80")]
+)
 def test_ten_minutes_pass_and_so_does_anything_that_is_served_on_this_machine_alone(collect: str, address: str) -> None:
     policy = Policy(minimum_cohort=3)
     named = address if address.endswith(".onion:80") else ""
@@ -49,7 +55,9 @@ def test_margins_that_leave_seconds_of_a_long_window_are_refused_too(margin: int
         decide(squeezed, policy, Ledger(policy.lifetime), manifest.epsilon, START)
     assert not objections(squeezed, policy, Ledger(policy.lifetime), START, "127.0.0.1:80")
     assert not objections(squeezed, evolve(policy, minimum_window=0), Ledger(policy.lifetime), START)
-    assert any(said.startswith("Packets leave within") for said in explain(squeezed, policy, Ledger(1), START).statements)
+    assert any(
+        said.startswith("Packets leave within") for said in explain(squeezed, policy, Ledger(1), START).statements
+    )
     halved = evolve(manifest, timetable=evolve(manifest.timetable, margin=150))
     assert not objections(halved, policy, Ledger(policy.lifetime), START)
 
@@ -62,7 +70,8 @@ def test_margins_that_leave_nothing_of_a_window_are_no_manifest(margin: int) -> 
 
 
 def test_what_counts_is_where_the_peer_speaks_to_and_not_what_the_manifest_names() -> None:
-    """Studies name their onion address also where they are tried on this machine; a name of a host is not this machine."""
+    """Studies name their onion address also where they are tried on this machine; a name of a host is not this
+    machine."""
     policy = Policy(minimum_cohort=3)
     assert not objections(study("4s", ONION), policy, Ledger(policy.lifetime), START, "127.0.0.1:80")
     for address in (ONION, "localhost:80", "10.0.0.1:80", "127.0.0.1:@example.org"):
@@ -72,7 +81,9 @@ def test_what_counts_is_where_the_peer_speaks_to_and_not_what_the_manifest_names
 
 def test_lengths_of_time_are_read_and_written_alike() -> None:
     assert [seconds_of(text) for text in ("0", "0s", "30s", "10m", "2h", "1d")] == [0, 0, 30, 600, 7200, 86400]
-    assert [text_of(seconds) for seconds in (0, 30, 90, 600, 5400, 7200, 86400)] == ["0", "30s", "90s", "10m", "90m", "2h", "1d"]
+    assert [text_of(seconds) for seconds in (0, 30, 90, 600, 5400, 7200, 86400)] == [
+        "0", "30s", "90s", "10m", "90m", "2h", "1d",
+    ]
     for text in ("", "10", "-1m", "1.5h", "ten", "٣m"):
         with pytest.raises(Malformed, match="such as 10m"):
             seconds_of(text)

@@ -39,12 +39,16 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("shown", "answer"), [(True, True), (None, True), (False, None)])
-def test_a_model_that_was_not_shown_answers_nothing(shown: bool | None, answer: bool | None, data: Path, tmp_path: Path) -> None:
+def test_a_model_that_was_not_shown_answers_nothing(
+    shown: bool | None, answer: bool | None, data: Path, tmp_path: Path
+) -> None:
     found = predict_own(_model(shown), data, 0)
     assert found.positive is answer and found.probability > found.threshold
     assert bool(found.moved_by) is (answer is not None)
     write_predictions([found], tmp_path / "p.csv")
-    assert (tmp_path / "p.csv").read_text().splitlines()[1] == f"you,{found.probability:.6f},{'' if answer is None else 1}"
+    assert (tmp_path / "p.csv").read_text().splitlines()[
+        1
+    ] == f"you,{found.probability:.6f},{'' if answer is None else 1}"
 
 
 def test_the_terminal_says_no_class(command: Command, tmp_path: Path) -> None:
@@ -63,7 +67,10 @@ def test_the_terminal_says_no_class(command: Command, tmp_path: Path) -> None:
 async def test_the_page_says_no_class(shown: bool, tmp_path: Path) -> None:
     async with visited(tmp_path) as page:
         words = await _predicted(page, shown)
-    said = re.search(r"\b(yes|no)\b", words.partition("What the model says about you")[2].partition("A guess from noisy")[0].replace("No answer", ""))
+    said = re.search(
+        r"\b(yes|no)\b",
+        words.partition("What the model says about you")[2].partition("A guess from noisy")[0].replace("No answer", ""),
+    )
     assert bool(said) is shown and ("No answer" in words) is not shown
     assert ("What moved it most" in words) is shown
 
@@ -71,7 +78,10 @@ async def test_the_page_says_no_class(shown: bool, tmp_path: Path) -> None:
 async def _predicted(page: Visited, shown: bool) -> str:
     page.server.site.invites[page.aggregator.study] = page.aggregator.invite
     await page.submit(page.invite, page.invite, answer="yes")
-    page.aggregator.publish("model", evolve(from_json(model_of(page.aggregator.study.hex()).decode()), chance=0.31, shown=shown).to_json().encode())
+    page.aggregator.publish(
+        "model",
+        evolve(from_json(model_of(page.aggregator.study.hex()).decode()), chance=0.31, shown=shown).to_json().encode(),
+    )
     await page.submit(page.study + "/prediction", page.study + "/prediction")
     return (await page.get(page.study + "/prediction")).words
 
@@ -89,7 +99,12 @@ def _without(tmp_path: Path, *modules: str) -> dict[str, str]:
 def test_the_script_is_printed_without_a_word_where_parts_are_missing(shell: str, tmp_path: Path) -> None:
     surroundings = _without(tmp_path, "numpy", "sqlalchemy", "sklearn", "examples")
     done = subprocess.run(
-        [sys.executable, "-m", "anonml", "completion", shell], cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "anonml", "completion", shell],
+        cwd=tmp_path,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == "" and "peer" in done.stdout
 
@@ -102,15 +117,21 @@ FRESH = {"bash": ('eval "$({})"', "PS1='REA''DY> '"), "zsh": ('eval "$({})"', "P
     pytest.param(one, marks=pytest.mark.skipif(shutil.which(one) is None, reason=f"{one} is missing")) for one in SHELLS
 ])
 def test_a_new_shell_says_nothing_and_completes(shell: str, tmp_path: Path) -> None:
-    """In a terminal, as somebody types: a shell without settings of its own, the line of the documents, then the tab key."""
+    """In a terminal, as somebody types: a shell without settings of its own, the line of the documents, then the tab
+    key."""
     script = f"{sys.executable} -m anonml completion {shell}"
     surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb", "PYTHONPATH": str(ROOT)}
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen(SHELLS[shell], env=surroundings, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    process = subprocess.Popen(
+        SHELLS[shell], env=surroundings, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
     os.close(theirs)
     try:
         evaluate, prompt = FRESH[shell]
-        os.write(terminal, f"{prompt}; anonml() {{ echo \"GOT:$*\"; }}; {evaluate.format(script)} 2>&1; echo BE''GUN\n".encode())
+        os.write(
+            terminal,
+            f"{prompt}; anonml() {{ echo \"GOT:$*\"; }}; {evaluate.format(script)} 2>&1; echo BE''GUN\n".encode(),
+        )
         began = _until(terminal, b"BEGUN", b"READY> ")
         said = began.partition("GUN\r\n")[2].partition("BEGUN")[0]
         assert "not found" not in said and "missing" not in said and "rror" not in said, said
@@ -126,7 +147,9 @@ def test_a_new_shell_says_nothing_and_completes(shell: str, tmp_path: Path) -> N
 def test_a_new_fish_says_nothing_and_completes(tmp_path: Path) -> None:
     program = f"{sys.executable} -m anonml completion fish | source; complete -C 'anonml peer jo'"
     surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["fish", "--no-config", "-c", program], env=surroundings, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", program], env=surroundings, capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("join") and done.stderr == ""
 
 

@@ -48,8 +48,11 @@ async def test_the_right_file_takes_the_place_of_the_wrong_one(newcomer: Visited
     assert "Did one of them come from a wrong file?" in (await page.get("/data")).words
 
 
-async def test_a_file_that_does_not_fit_replaces_one_that_does_by_the_owners_word_on_every_column(newcomer: Visited) -> None:
-    """The page compares it with the table that studies read; it is not there in that table's place before its owner says so."""
+async def test_a_file_that_does_not_fit_replaces_one_that_does_by_the_owners_word_on_every_column(
+    newcomer: Visited,
+) -> None:
+    """The page compares it with the table that studies read; it is not there in that table's place before its owner
+    says so."""
     page = newcomer
     await _imported(page, "sleep.csv", RIGHT)
     seen = await page.upload("old.csv", WRONG)

@@ -27,7 +27,9 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         return release(ROOT, tmp_path_factory.mktemp("dist"))
 
 
-def test_two_builds_on_two_paths_have_one_digest(released: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_builds_on_two_paths_have_one_digest(
+    released: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second from a copy without a history, with other times, modes and an own umask."""
     other = tmp_path / "another place"
     other.mkdir()
@@ -60,14 +62,20 @@ def test_the_list_of_parts_names_every_locked_package(released: list[Path]) -> N
     assert listed["metadata"]["component"]["hashes"] == [
         {"alg": "SHA-256", "content": hashlib.sha256(released[0].read_bytes()).hexdigest()}
     ]
-    pinned = [line for lock in ("peer", "aggregator") for line in (ROOT / f"locks/{lock}.txt").read_text().splitlines() if "==" in line]
+    pinned = [
+        line
+        for lock in ("peer", "aggregator")
+        for line in (ROOT / f"locks/{lock}.txt").read_text().splitlines()
+        if "==" in line
+    ]
     named = {f"{one['name']}=={one['version']}": one for one in listed["components"]}
     assert {line.split()[0].rstrip("\\").lower() for line in pinned} == set(named)
     assert all(one["hashes"] and one["purl"].startswith("pkg:pypi/") for one in named.values())
 
 
 def test_the_demo_is_in_the_wheel(released: list[Path], tmp_path: Path) -> None:
-    """Found and started from the unpacked wheel, with nothing of the checkout in reach. A few people score the model."""
+    """Found and started from the unpacked wheel, with nothing of the checkout in reach. A few people score the
+    model."""
     with zipfile.ZipFile(released[0]) as wheel:
         wheel.extractall(tmp_path / "site")
     program = (

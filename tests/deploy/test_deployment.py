@@ -1,4 +1,5 @@
-"""The files by which an aggregator, its database and its tors are set up: complete, hardened, and of commands that exist.
+"""The files by which an aggregator, its database and its tors are set up: complete, hardened, and of commands that
+exist.
 
 Docker itself is not run: the files are read as Compose and systemd read them. `tests/tor/test_several_onions.py` runs
 the unit's commands on a real server, through a private Tor network.
@@ -67,11 +68,16 @@ def test_every_command_is_one_of_ours_with_options_that_it_has(tmp_path: Path) -
 
 
 def test_all_of_the_aggregator_is_in_one_home() -> None:
-    homes = {str(_parsed(words)["home"]) for words in (_command("prepare"), _command("aggregator"), _health("aggregator")[1:])}
+    homes = {
+        str(_parsed(words)["home"])
+        for words in (_command("prepare"), _command("aggregator"), _health("aggregator")[1:])
+    }
     assert homes == {"/var/lib/anonml"}
     for name in OURS:
         assert "home:/var/lib/anonml" in SERVICES[name]["volumes"]
-    assert {str(_parsed(unit_words(name, Path(HOME), Path(SOCKETS)))["home"]) for name in ("ExecStartPre", "ExecStart")} == {HOME}
+    assert {
+        str(_parsed(unit_words(name, Path(HOME), Path(SOCKETS)))["home"]) for name in ("ExecStartPre", "ExecStart")
+    } == {HOME}
 
 
 def test_services_name_what_the_file_declares() -> None:
@@ -105,7 +111,10 @@ def test_containers_have_few_rights_and_the_database_no_way_out() -> None:
         assert service["read_only"] and service["cap_drop"] == ["ALL"], name
     assert all(service["security_opt"] == ["no-new-privileges:true"] for service in SERVICES.values())
     dockerfile = (DEPLOY / "Dockerfile").read_text("utf-8")
-    assert re.search(r"^USER anonml$", dockerfile, re.MULTILINE) and "apt-get install --yes --no-install-recommends tor" in dockerfile
+    assert (
+        re.search(r"^USER anonml$", dockerfile, re.MULTILINE)
+        and "apt-get install --yes --no-install-recommends tor" in dockerfile
+    )
 
 
 def test_no_secret_and_no_foreign_host_stands_in_the_files() -> None:
@@ -154,7 +163,14 @@ def test_the_server_keeps_nothing_that_the_aggregator_refuses() -> None:
 
 def test_the_unit_is_hardened() -> None:
     settings = dict(settings_of(UNIT))
-    for name in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "LockPersonality"):
+    for name in (
+        "NoNewPrivileges",
+        "PrivateTmp",
+        "PrivateDevices",
+        "ProtectHome",
+        "RestrictNamespaces",
+        "LockPersonality",
+    ):
         assert settings[name] == "yes", name
     assert settings["ProtectSystem"] == "strict" and settings["ReadWritePaths"] == "/var/lib/anonml"
     assert settings["CapabilityBoundingSet"] == "" and settings["User"] == "anonml"

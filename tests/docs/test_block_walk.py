@@ -39,7 +39,8 @@ for one in all_blocks():
 
 @frozen
 class Shop:
-    """The wheel that staff hand out, the packages that pip takes, and pipx's own pip, which it makes once for all homes.
+    """The wheel that staff hand out, the packages that pip takes, and pipx's own pip, which it makes once for all
+    homes.
     """
 
     wheel: Path
@@ -64,7 +65,14 @@ class Shop:
         }
         command = ["bash", "-euo", "pipefail", "-c", text]
         return subprocess.run(
-            command, cwd=home, env=words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=LONGEST
+            command,
+            cwd=home,
+            env=words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
         )
 
 

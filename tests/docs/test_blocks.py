@@ -20,7 +20,10 @@ BLOCKS = all_blocks()
 
 def test_blocks_are_found() -> None:
     text = "a\n<!-- not run: why -->\n```sh\nls\n```\n\n* b\n\n  ```toml\n  c = 1\n  ```\n"
-    assert [(one.line, one.language, one.text, one.reason) for one in blocks_of(text)] == [(3, "sh", "ls\n", "why"), (9, "toml", "c = 1\n", "")]
+    assert [(one.line, one.language, one.text, one.reason) for one in blocks_of(text)] == [
+        (3, "sh", "ls\n", "why"),
+        (9, "toml", "c = 1\n", ""),
+    ]
     with pytest.raises(ValueError, match="not closed"):
         blocks_of("```sh\nls\n")
     assert len(BLOCKS) > 15 and {one.language for one in BLOCKS} >= {"sh", "python", "mermaid"}
@@ -55,7 +58,9 @@ def test_a_block_names_its_language_and_can_be_read(block: Block) -> None:
 def test_every_command_of_a_block_exists(block: Block) -> None:
     """Also of those that are not run."""
     text = re.sub(r"\\\n", " ", block.text)
-    lines = [part.strip() for line in text.split("\n") for part in re.split(r" [&|;>]+ ?|&&", re.sub(r"\s+#.*$", "", line))]
+    lines = [
+        part.strip() for line in text.split("\n") for part in re.split(r" [&|;>]+ ?|&&", re.sub(r"\s+#.*$", "", line))
+    ]
     assert [line for line in lines if line.startswith("anonml ") and fault(line)] == []
 
 

@@ -54,7 +54,12 @@ def test_a_measured_study_becomes_a_table() -> None:
     people = people_from_rows(study, rows)
     found = measure(study, people, people, 300, 6, [1])
     assert found["shown"] == 1 and found["auc_mean"] == 1 and found["accuracy_low"] == 1
-    every = [{"features": many, "people": size, "epsilon": epsilon, **found} for many in ("eleven", "three") for size in SIZES for epsilon in EPSILONS]
+    every = [
+        {"features": many, "people": size, "epsilon": epsilon, **found}
+        for many in ("eleven", "three")
+        for size in SIZES
+        for epsilon in EPSILONS
+    ]
     text = tables(every, 0.75)
     assert text.count("| 100%, works | 100%, works | 100%, works | 100%, works |") == 2 * len(SIZES)
     assert "1.00 (1.00 to 1.00)" in text and "right in 75.0%" in text

@@ -72,7 +72,9 @@ def test_enough_is_shown() -> None:
     assert sum(PROMPT in text for path in files() for text in _docstrings(path)) >= LEAST
 
 
-@pytest.mark.parametrize("text", [">>> 1 + 1\n3\n", ">>> 1 / 0\n", ">>> int('a')\nTraceback (most recent call last):\nValueError: b\n"])
+@pytest.mark.parametrize(
+    "text", [">>> 1 + 1\n3\n", ">>> 1 / 0\n", ">>> int('a')\nTraceback (most recent call last):\nValueError: b\n"]
+)
 def test_a_wrong_example_is_seen(text: str) -> None:
     """Another output, an error that is not shown, and one with another message."""
     parsed = doctest.DocTestParser().get_doctest(text, {}, "wrong", None, 0)

@@ -23,7 +23,11 @@ from anonml import _explain
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-SHOWN = [line for page in PAGES for line in re.findall(r"pipx install (?:--force )?'([^']+\[[^']+)'", page.read_text("utf-8"))]
+SHOWN = [
+    line
+    for page in PAGES
+    for line in re.findall(r"pipx install (?:--force )?'([^']+\[[^']+)'", page.read_text("utf-8"))
+]
 
 
 @pytest.mark.parametrize("spec", sorted({*SHOWN, install("pdf").partition("'")[2].rstrip("'")}))
@@ -36,7 +40,11 @@ def test_pipx_keeps_the_extras_of_what_we_tell_people_to_type(
     assert kept.endswith(f"whl[{spec.partition('[')[2]}"), f"pipx would install {kept}"
 
 
-WHEELS = [(page.name, line) for page in PAGES for line in re.findall(r"pipx? install [^`\n]*?(\S*(?:\.whl|WHEEL))", page.read_text("utf-8"))]
+WHEELS = [
+    (page.name, line)
+    for page in PAGES
+    for line in re.findall(r"pipx? install [^`\n]*?(\S*(?:\.whl|WHEEL))", page.read_text("utf-8"))
+]
 
 
 @pytest.mark.parametrize(("page", "file"), WHEELS)
@@ -46,7 +54,9 @@ def test_a_wheel_is_always_named_as_a_file(page: str, file: str) -> None:
 
 
 def test_no_page_sends_anyone_to_a_registry_for_this_program() -> None:
-    found = [(page.name, line) for page in PAGES for line in re.findall(r"pip install 'anonml.*", page.read_text("utf-8"))]
+    found = [
+        (page.name, line) for page in PAGES for line in re.findall(r"pip install 'anonml.*", page.read_text("utf-8"))
+    ]
     assert not found
 
 
@@ -64,7 +74,9 @@ def _full(file: Path, statement: str) -> OperationalError:
     return caught.value
 
 
-def test_a_full_disk_under_the_aggregators_database_is_no_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_under_the_aggregators_database_is_no_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert _explain(_full(tmp_path / "a.sqlite", "INSERT INTO kept VALUES (zeroblob(100000))")) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "SQLITE_FULL" in said and "Make room on that disk" in said and "Traceback" not in said

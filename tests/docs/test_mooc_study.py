@@ -59,7 +59,9 @@ def test_features_are_there_and_in_range_for_nearly_everyone(proposal: Proposal,
         values = [record.values[feature.name] for record in records]
         numbers = [value for value in values if isinstance(value, float)]
         assert len(numbers) >= 0.95 * STUDENTS, feature.name
-        assert sum(feature.range[0] <= number <= feature.range[1] for number in numbers) >= 0.95 * STUDENTS, feature.name
+        assert sum(feature.range[0] <= number <= feature.range[1] for number in numbers) >= 0.95 * STUDENTS, (
+            feature.name
+        )
         assert len(set(numbers)) > 5, feature.name
 
 
@@ -72,8 +74,10 @@ def test_every_declared_cut_divides_the_cohort(proposal: Proposal, records: list
 
 def test_a_known_log_gives_known_values(proposal: Proposal) -> None:
     def line(time: str, kind: str, event: str, source: str = "server", session: str = "one") -> str:
-        return (f'{{"time": "{time}+00:00", "session": "{session}", "event_source": "{source}", "event_type": "{kind}", '
-                f'"event": {event}}}')
+        return (
+            f'{{"time": "{time}+00:00", "session": "{session}", "event_source": "{source}", "event_type": "{kind}", '
+            f'"event": {event}}}'
+        )
 
     def check(time: str, problem: str, success: str) -> str:
         return line(time, "problem_check", f'{{"problem_id": "{problem}", "success": "{success}"}}')
@@ -109,7 +113,9 @@ def test_a_known_log_gives_known_values(proposal: Proposal) -> None:
 
 
 def test_a_log_without_answers_ends_in_declared_categories(proposal: Proposal) -> None:
-    line = '{"time": "2024-03-12T10:00:00+00:00", "session": "s", "event_source": "browser", "event_type": "page_close", '
+    line = (
+        '{"time": "2024-03-12T10:00:00+00:00", "session": "s", "event_source": "browser", "event_type": "page_close", '
+    )
     (record,) = evaluate(proposal, [Student("one", (line + '"event": ""}',))])
     absent = {name for name, value in record.values.items() if value is None}
     assert absent == {"share_correct", "hours_to_solve", "event_time_variance"}

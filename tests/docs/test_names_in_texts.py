@@ -81,7 +81,12 @@ def words_in(path: Path) -> frozenset[str]:
 def all_words() -> frozenset[str]:
     """The identifiers of the product and its benchmarks and examples."""
     stems = {part for path in own_modules() for part in path.relative_to(ROOT).with_suffix("").parts}
-    plain = [path for folder in OURS[:-1] for end in ("sql", "html", "js", "toml") for path in (ROOT / folder).rglob(f"*.{end}")]
+    plain = [
+        path
+        for folder in OURS[:-1]
+        for end in ("sql", "html", "js", "toml")
+        for path in (ROOT / folder).rglob(f"*.{end}")
+    ]
     texts = [*plain, ROOT / "pyproject.toml", ROOT / "Makefile"]
     found = {word for path in texts for word in re.findall(NAME, path.read_text("utf-8"))}
     return frozenset(stems | found | {word for path in own_modules() for word in words_in(path)})
@@ -177,10 +182,16 @@ def of_module(path: Path) -> list[str]:
 @pytest.mark.slow
 def test_a_dead_name_is_seen() -> None:
     """A file, a module, an attribute and a bare name; each beside one that lives."""
-    text = "`peer/alive.py`, `peer/app.py`, `peer.rules.gone`, `peer.rules.ledger.Ledger`, `ledger.gone`, `ledger.Ledger`"
+    text = (
+        "`peer/alive.py`, `peer/app.py`, `peer.rules.gone`, `peer.rules.ledger.Ledger`, `ledger.gone`, `ledger.Ledger`"
+    )
     near = frozenset({"study"})
     assert dead(text, near, near) == ["peer/alive.py", "peer.rules.gone", "ledger.gone"]
-    assert dead("`Store.gone`, `Store.journal`, `gone.study`, `gone`, `study`, `json.loads`", near, near) == ["Store.gone", "gone.study", "gone"]
+    assert dead("`Store.gone`, `Store.journal`, `gone.study`, `gone`, `study`, `json.loads`", near, near) == [
+        "Store.gone",
+        "gone.study",
+        "gone",
+    ]
     assert dead("`study.study_id`, `learning.base_rate`, `metrics.token`\n```\n`gone`\n```", near, near) == []
 
 

@@ -70,7 +70,12 @@ def test_every_command_and_option_that_is_shown_exists(line: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "missing"),
-    [("anonml nothing", "nothing"), ("anonml peer fly", "fly"), ("anonml peer join x --no-such", "--no-such"), ("anonml demo", "")],
+    [
+        ("anonml nothing", "nothing"),
+        ("anonml peer fly", "fly"),
+        ("anonml peer join x --no-such", "--no-such"),
+        ("anonml demo", ""),
+    ],
 )
 def test_what_does_not_exist_is_found(line: str, missing: str) -> None:
     assert fault(line) == missing
@@ -91,25 +96,43 @@ def texts(path: Path) -> Iterator[str]:
 SAYING = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
-    *(one for side in ("anon", "peer", "aggregator") for kind in ("*.py", "*.html") for one in (ROOT / side).rglob(kind)),
+    *(
+        one
+        for side in ("anon", "peer", "aggregator")
+        for kind in ("*.py", "*.html")
+        for one in (ROOT / side).rglob(kind)
+    ),
 ]
 
 
 def test_every_command_that_a_message_or_a_document_names_exists() -> None:
     """`begin-anew` sent its owner to a command that nobody ever wrote."""
-    named = {(path, line) for path in SAYING for text in texts(path) for line in re.findall(r"`(anonml [a-z][^`\n]*)`", text)}
+    named = {
+        (path, line) for path in SAYING for text in texts(path) for line in re.findall(r"`(anonml [a-z][^`\n]*)`", text)
+    }
     assert len(named) > 150
     named = {(path, line.removesuffix(" ...")) for path, line in named if " ... " not in line}
     wrong = {f"{path.relative_to(ROOT)}: {line}": lacking for path, line in named if (lacking := fault(line))}
     assert wrong == {}
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:`|```sh\n)make ([a-z][a-z-]*)", "\n".join(map(_text, DOCUMENTS))))))
+@pytest.mark.parametrize(
+    "target", sorted(set(re.findall(r"(?:`|```sh\n)make ([a-z][a-z-]*)", "\n".join(map(_text, DOCUMENTS)))))
+)
 def test_every_make_target_that_is_shown_exists(target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("page", "link"), sorted({(path, link) for path in ROOT.glob("*.md") for link in re.findall(r"(?:\]\(|src=\")([\w./-]+)[\"#)]", _text(path))}))
+@pytest.mark.parametrize(
+    ("page", "link"),
+    sorted(
+        {
+            (path, link)
+            for path in ROOT.glob("*.md")
+            for link in re.findall(r"(?:\]\(|src=\")([\w./-]+)[\"#)]", _text(path))
+        }
+    ),
+)
 def test_every_file_that_a_page_of_the_root_links_to_exists(page: Path, link: str) -> None:
     """The site's strict build looks at those of `docs/`."""
     assert (page.parent / link).exists()
@@ -129,6 +152,10 @@ def test_the_readme_is_a_first_screen() -> None:
 def test_the_readmes_class_sizes_are_those_that_were_measured() -> None:
     """Its rows are cut from the page on class sizes: the same people, without the column of epsilon 0.5."""
     measured = _text(ROOT / "docs/staff/class-size.md").partition("was the model shown")[2].partition("**Asking")[0]
-    cut = {cells[0]: cells[2:] for line in measured.splitlines() if len(cells := re.findall(r"[\d,]+(?=%? ?[|,]|%)", line)) == 5}
+    cut = {
+        cells[0]: cells[2:]
+        for line in measured.splitlines()
+        if len(cells := re.findall(r"[\d,]+(?=%? ?[|,]|%)", line)) == 5
+    }
     rows = [re.findall(r"[\d,]+", line) for line in README.splitlines() if re.match(r"\| [\d,]+ \|", line)]
     assert len(rows) == 4 and all(cut[row[0]] == row[1:] for row in rows), cut

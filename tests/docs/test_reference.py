@@ -44,7 +44,11 @@ def test_every_command_and_option_stands_in_its_own_chapter(name: str) -> None:
     for path, command in _leaves(f"anonml {name}", get_command(application(name))):
         found = re.search(rf"^##+ `{path}[` ](.*?)(?=^##|\Z)", COMMAND_PAGE, re.MULTILINE | re.DOTALL)
         assert (found is None) == bool(command.hidden), path
-        options = [] if command.hidden else [one for param in command.params if not getattr(param, "hidden", False) for one in param.opts]
+        options = (
+            []
+            if command.hidden
+            else [one for param in command.params if not getattr(param, "hidden", False) for one in param.opts]
+        )
         lacking = [option for option in options if option.startswith("-") and f"`{option}" not in found[1]]  # type: ignore[index]
         assert lacking == [], path
 
@@ -53,9 +57,19 @@ def test_every_word_and_code_of_a_failure_is_explained() -> None:
     """Those that `anonml.py` gives itself, and every code that a command ends with."""
     given = set(re.findall(r'_fail\("([\w-]+)"', (ROOT / "anonml.py").read_text("utf-8")))
     assert len(given) >= 5 and given <= {word for _, word in CODES}
-    files = [ROOT / "anonml.py", *(path for side in ("anon", "peer", "aggregator", "examples") for path in (ROOT / side).rglob("*.py"))]
-    ends = {int(code) for path in files for code in re.findall(r"(?:typer\.Exit|sys\.exit|SystemExit)\((\d+)\)", path.read_text("utf-8"))}
-    errors = {int(code) for code in re.findall(r"exit_code(?:: ClassVar\[int\])? = (\d+)", (ROOT / "anon/errors.py").read_text("utf-8"))}
+    files = [
+        ROOT / "anonml.py",
+        *(path for side in ("anon", "peer", "aggregator", "examples") for path in (ROOT / side).rglob("*.py")),
+    ]
+    ends = {
+        int(code)
+        for path in files
+        for code in re.findall(r"(?:typer\.Exit|sys\.exit|SystemExit)\((\d+)\)", path.read_text("utf-8"))
+    }
+    errors = {
+        int(code)
+        for code in re.findall(r"exit_code(?:: ClassVar\[int\])? = (\d+)", (ROOT / "anon/errors.py").read_text("utf-8"))
+    }
     assert ends and len(errors) > 6 and ends | errors <= {code for code, _ in CODES}
 
 
@@ -66,8 +80,13 @@ OF_DESIGNS = [f"{design.section.__name__}.{key}" for design in PROTOCOLS.designs
 def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
     section, _, name = key.rpartition(".")
     titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"'}
-    titles |= {"TablesSum": "tables-sum", "Moments": '"moments"', "Gradient": '"gradient"', "TellerPlace": "[[tellers]]",
-               "GivenFile": "[[given]]"}
+    titles |= {
+        "TablesSum": "tables-sum",
+        "Moments": '"moments"',
+        "Gradient": '"gradient"',
+        "TellerPlace": "[[tellers]]",
+        "GivenFile": "[[given]]",
+    }
     title = titles.get(section, f"[{section.lower()}")
     chapter = next(one for one in STUDY_PAGE.split("\n## ")[1:] if title in one.partition("\n")[0])
     assert f"| `{name}` |" in chapter

@@ -1,4 +1,5 @@
-"""The pages for researchers: the interface from docstrings, the figures on one page, the citation, and the notebooks."""
+"""The pages for researchers: the interface from docstrings, the figures on one page, the citation, and the
+notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def test_the_interface_is_the_docstrings() -> None:
     assert PAGE.read_text("utf-8") == page()
 
 
-@pytest.mark.parametrize("kind", ["**Parameters**", "* `epsilon` (float, required):", "* `model_`: ", "#### Study.run", "`ok`"])
+@pytest.mark.parametrize(
+    "kind", ["**Parameters**", "* `epsilon` (float, required):", "* `model_`: ", "#### Study.run", "`ok`"]
+)
 def test_the_interface_shows_sections_methods_and_properties(kind: str) -> None:
     assert kind in page()
 

@@ -1,7 +1,8 @@
 """No sentence of the project's documents, docstrings and comments opens with What, Whoever, Nobody or Whether.
 
-Such a sentence hides its subject: it names the thing only after its verb, and is hard to translate. Allowed are questions, as the
-headings of an FAQ or the cells of a table of questions have, and everything within backticks or a block of code.
+Such a sentence hides its subject: it names the thing only after its verb, and is hard to translate. Allowed are
+questions, as the headings of an FAQ or the cells of a table of questions have, and everything within backticks or a
+block of code.
 """
 
 from __future__ import annotations

@@ -66,7 +66,10 @@ def foreign(text: str) -> list[str]:
 
 
 def test_a_foreign_host_is_seen() -> None:
-    text = '<link rel="stylesheet" href="https://fonts.example/a"><script src="//b/c.js"></script><img src="d.png"><a href="https://e">f</a>'
+    text = (
+        '<link rel="stylesheet" href="https://fonts.example/a"><script src="//b/c.js"></script><img src="d.png"><a '
+        'href="https://e">f</a>'
+    )
     assert foreign(text) == ["https://fonts.example/a", "//b/c.js"]
 
 
@@ -76,7 +79,9 @@ def built(source: Path, made: Path) -> subprocess.CompletedProcess[str]:
         pytest.skip("the site's builder is missing: make docs")
     words = [str(MKDOCS), "build", "--strict", "--site-dir", str(made)]
     surroundings = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(words, cwd=source, env=surroundings, capture_output=True, text=True, check=False, timeout=LONGEST)
+    return subprocess.run(
+        words, cwd=source, env=surroundings, capture_output=True, text=True, check=False, timeout=LONGEST
+    )
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +96,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_site_is_built_without_a_warning_and_holds_every_page(site: Path) -> None:
     """Strict: a dead link or anchor, or a page that no menu names, is a warning and fails the build."""
     docs = [path.relative_to(ROOT / "docs").as_posix() for path in pages() if path.is_relative_to(ROOT / "docs")]
-    wanted = {re.sub(r"README\.md$", "index.md", one).removesuffix(".md") + ".html" for one in (*docs, *AT_ROOT.values())}
+    wanted = {
+        re.sub(r"README\.md$", "index.md", one).removesuffix(".md") + ".html" for one in (*docs, *AT_ROOT.values())
+    }
     assert len(wanted) > 40
     assert wanted <= {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
 
@@ -110,7 +117,10 @@ def test_lists_and_tables_are_shown_as_such(site: Path) -> None:
 @pytest.mark.process
 def test_the_site_fetches_nothing_from_another_host(site: Path) -> None:
     assert {path.name: found for path in site.rglob("*.html") if (found := foreign(path.read_text("utf-8")))} == {}
-    styles = {path.name: re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//[^)\"']+", path.read_text("utf-8")) for path in site.rglob("*.css")}
+    styles = {
+        path.name: re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//[^)\"']+", path.read_text("utf-8"))
+        for path in site.rglob("*.css")
+    }
     assert styles and not any(styles.values()), styles
 
 

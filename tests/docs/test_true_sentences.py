@@ -12,12 +12,16 @@ import pytest
 from tests.docs.repository import ROOT, pages, sources
 
 FALSE = {
-    "a true answer is told apart from a changed one in most cases, by guessing": r"nobody[^.]{0,40}can tell a true answer",
+    "a true answer is told apart from a changed one in most cases, by guessing": (
+        r"nobody[^.]{0,40}can tell a true answer"
+    ),
     "the owner's machine finds its own packet": r"cannot be found again",
     "answers differ, and each is a hint": r"nobody's answers can be told apart",
     "the aggregator sees a packet's changed answer": r"what you answer is not",
     "a packet's own machine can tell": r"nobody can tell which (packet|one)",
-    "fetching shows an address, unless it goes through Tor": r"tells nobody anything about you|nothing about you leaves",
+    "fetching shows an address, unless it goes through Tor": (
+        r"tells nobody anything about you|nothing about you leaves"
+    ),
 }
 """The reason why a claim is false, and the claim. Documents, pages, templates and messages are looked through."""
 
@@ -40,7 +44,11 @@ def test_false_claims_are_seen_across_lines() -> None:
 
 
 def test_no_text_makes_a_false_claim() -> None:
-    found = {path.relative_to(ROOT).as_posix(): claims for path in _texts() if (claims := false_claims(path.read_text("utf-8")))}
+    found = {
+        path.relative_to(ROOT).as_posix(): claims
+        for path in _texts()
+        if (claims := false_claims(path.read_text("utf-8")))
+    }
     assert found == {}
 
 

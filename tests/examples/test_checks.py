@@ -19,7 +19,8 @@ from examples.closing import closing
 STUDY: dict[str, Any] = {
     "peers": 500, "joined": 500, "enrolled": 500, "packets": 1, "sent": 500, "attempts": 501, "accepted": 500,
     "included": 500, "refused": {}, "missed": 0, "lost": 0, "epsilon_record": 4.0, "epsilon_eq6": 1.0,
-    "most_spent": 4.0, "audited": True, "shown": True, "local": True, "auc": 0.81, "auc_ceiling_binned": 0.86, "auc_ceiling_raw": 0.9,
+    "most_spent": 4.0, "audited": True, "shown": True, "local": True, "auc": 0.81, "auc_ceiling_binned": 0.86,
+    "auc_ceiling_raw": 0.9,
 }  # fmt: skip
 GOOD = STUDY | {CONTROL: STUDY | {"shown": False, "auc": 0.5}}
 TOR = STUDY | {"packet_connections": 501, "packet_circuits": 501, "control_requests": 20, "control_circuits": 1}
@@ -61,7 +62,9 @@ FAILURES: dict[str, Callable[[dict[str, Any]], None]] = {
     "the control is empty": planted(CONTROL, **EMPTY),
     "the control lost packets": planted(CONTROL, accepted=497, lost=3),
     "the control's packets missed their windows": planted(CONTROL, sent=100, missed=400, accepted=100, included=100),
-    "the control has fewer people": planted(CONTROL, peers=400, enrolled=400, joined=400, sent=400, accepted=400, included=400),
+    "the control has fewer people": planted(
+        CONTROL, peers=400, enrolled=400, joined=400, sent=400, accepted=400, included=400
+    ),
     "the control has no model": without(CONTROL, "shown"),
     "the control was not audited": without(CONTROL, "audited"),
 }
@@ -90,7 +93,10 @@ def failed(good: dict[str, Any], plant: Callable[[dict[str, Any]], None]) -> dic
     return figures
 
 
-CASES = [*((name, GOOD, plant) for name, plant in FAILURES.items()), *((name, TOR, plant) for name, plant in TOR_FAILURES.items())]
+CASES = [
+    *((name, GOOD, plant) for name, plant in FAILURES.items()),
+    *((name, TOR, plant) for name, plant in TOR_FAILURES.items()),
+]
 
 
 @pytest.mark.parametrize("figures", [STUDY, GOOD, TOR], ids=["study", "with a control", "through Tor"])
@@ -100,7 +106,9 @@ def test_a_good_run_says_so(figures: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("good", "plant"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_no_failure_ends_in_a_sentence_of_success(good: dict[str, Any], plant: Callable[[dict[str, Any]], None]) -> None:
+def test_no_failure_ends_in_a_sentence_of_success(
+    good: dict[str, Any], plant: Callable[[dict[str, Any]], None]
+) -> None:
     text = said(failed(good, plant))
     assert not [sentence for sentence in SUCCESS if sentence in text]
     assert "This run failed" in text

@@ -44,7 +44,12 @@ def test_every_study_file_takes_the_demos_schedule(name: str, schedule: Schedule
     after = parse_proposal(scheduled(TEXTS[name], schedule, 2000))
     assert after.schedule.enrol == schedule.enrol
     assert after.cohort.minimum == 1000
-    assert (after.features, after.label, after.design, after.tellers) == (before.features, before.label, before.design, before.tellers)
+    assert (after.features, after.label, after.design, after.tellers) == (
+        before.features,
+        before.label,
+        before.design,
+        before.tellers,
+    )
 
 
 def test_tellers_get_the_places_where_they_are() -> None:
@@ -79,7 +84,8 @@ def test_everybody_comes_while_enrolment_is_open(schedule: Schedule) -> None:
 
 
 FIGURES = {
-    "peers": 2000, "joined": 2000, "enrolled": 2000, "packets": 1, "sent": 2000, "accepted": 2000, "included": 2000, "lost": 0,
+    "peers": 2000, "joined": 2000, "enrolled": 2000, "packets": 1, "sent": 2000, "accepted": 2000, "included": 2000,
+    "lost": 0,
     "missed": 0, "refused": {}, "audited": True, "most_spent": 2.0, "epsilon_record": 2.0, "local": True,
     "auc": 0.8561, "auc_ceiling_binned": 0.8749, "auc_ceiling_raw": 0.8931, "shown": True,
 }
@@ -102,7 +108,9 @@ CONTROLLED = {"control": FIGURES | {"shown": False, "auc": 0.52}}
 
 
 def test_the_price_of_sums_is_told_with_its_condition() -> None:
-    text = said({"local": False, "price": "rho 0.1 (central)", "promise": "it holds if one of [bold]Ann[/] and Bo is honest"})
+    text = said(
+        {"local": False, "price": "rho 0.1 (central)", "promise": "it holds if one of [bold]Ann[/] and Bo is honest"}
+    )
     assert "rho 0.1 (central)" in text and "[bold]Ann[/]" in text and "tellers added the noise" in text
     assert "nobody has to be trusted" not in text and "epsilon 2" not in text
 
@@ -133,7 +141,9 @@ def test_a_wait_writes_lines_where_nobody_sees_a_bar(monkeypatch: pytest.MonkeyP
 
     with waiting(console, "peers enrol", 4, done):
         assert seen.wait(30)
-    assert console.export_text().splitlines()[:4] == [f"  peers enrol... {share:>4}" for share in ("25%", "75%", "100%", "100%")]
+    assert console.export_text().splitlines()[:4] == [
+        f"  peers enrol... {share:>4}" for share in ("25%", "75%", "100%", "100%")
+    ]
 
 
 def test_without_the_census_data_people_are_made_up_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Bytes that were signed once stay what they are: four studies that this program ran and published.
 
-`make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the rest.
+`make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the
+rest.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ AGAIN: dict[str, Callable[[Manifest, bytes], bytes]] = {
     "manifest": lambda manifest, body: parse_manifest(body).to_bytes(),
     "roster": lambda manifest, body: encode_roster(manifest.study_id, parse_roster(body, manifest.study_id)),
     "seed": _seed,
-    "credentials": lambda manifest, body: encode_credentials(manifest.study_id, parse_credentials(body, manifest.study_id, 12)),
+    "credentials": lambda manifest, body: encode_credentials(
+        manifest.study_id, parse_credentials(body, manifest.study_id, 12)
+    ),
     "transcript": lambda manifest, body: transcript_body(manifest.study_id, *parse_transcript(body, manifest.study_id)),
     "model": lambda manifest, body: from_json(body.decode()).to_json().encode(),
 }

@@ -1,4 +1,5 @@
-"""`simulate` on a file it has never seen, with more peers than memory would hold, and on data nothing can be learnt of."""
+"""`simulate` on a file it has never seen, with more peers than memory would hold, and on data nothing can be learnt
+of."""
 
 from __future__ import annotations
 
@@ -170,7 +171,9 @@ def test_nothing_is_inferred_from_rows_that_are_scored_on(tmp_path: Path) -> Non
         path = spread(tmp_path / f"{seed}.csv", "hours,town,grade,left", rows)
         found = infer_study(path, "left", ["yes"], 1.0, 0.3, seed)
         hours, town, grade = found.proposal.features
-        assert hours.range[1] < 50 and "rare" not in town.categories and town.missing != "own" and grade.missing != "own"
+        assert (
+            hours.range[1] < 50 and "rare" not in town.categories and town.missing != "own" and grade.missing != "own"
+        )
         assert found.proposal.learning.base_rate in {0.2, 0.25, 0.3}
         assert found.held_out is not None and len(found.held_out) == 60 and found.held_out.labels.all()
         everything = infer_study(path, "left", ["yes"], 1.0)
@@ -179,8 +182,24 @@ def test_nothing_is_inferred_from_rows_that_are_scored_on(tmp_path: Path) -> Non
 
 def test_the_command_infers_after_the_split(tmp_path: Path) -> None:
     """One row has a range of its own; where it is held out, its number is clamped and not learned from."""
-    path = spread(tmp_path / "a.csv", "hours,left", [f"{row % 20},{'yes' if row % 20 > 9 else 'no'}" for row in range(100)])
-    arguments = ["--data", str(path), "--label", "left", "--positive", "yes", "--epsilon", "8", "--trials", "1", "--seed", "3", "--json"]
+    path = spread(
+        tmp_path / "a.csv", "hours,left", [f"{row % 20},{'yes' if row % 20 > 9 else 'no'}" for row in range(100)]
+    )
+    arguments = [
+        "--data",
+        str(path),
+        "--label",
+        "left",
+        "--positive",
+        "yes",
+        "--epsilon",
+        "8",
+        "--trials",
+        "1",
+        "--seed",
+        "3",
+        "--json",
+    ]
     half = CliRunner().invoke(app, [*arguments, "--test-share", "0.5"])
     assert json.loads(half.stdout)["peers"] == 50 and json.loads(half.stdout)["scored"] == 50
 

@@ -1,4 +1,5 @@
-"""Baselines beside a simulation: the rule of declared directions, the declared score, and columns that tell the label."""
+"""Baselines beside a simulation: the rule of declared directions, the declared score, and columns that tell the
+label."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ from anon.study.features import Feature
 from tests.support.protocols import parse_proposal
 from tests.support.world import study_text
 
-SCORE = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
-    'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+SCORE = (
+    study_text("bits")
+    .replace('asks = "bits"', 'asks = "score"')
+    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
+    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
 )
 
 
@@ -33,7 +37,9 @@ def crowd(count: int, going_with: float = 0.8, seed: int = 1) -> People:
     generator = np.random.default_rng(seed)
     sexes, ages = generator.integers(2, size=count), generator.integers(60, size=count)
     labels = np.where(generator.random(count) < going_with, sexes, generator.integers(2, size=count))
-    return People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages)}, labels)
+    return People(
+        {"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages)}, labels
+    )
 
 
 def test_the_rule_is_the_sum_that_the_declared_score_asks_about() -> None:
@@ -44,7 +50,9 @@ def test_the_rule_is_the_sum_that_the_declared_score_asks_about() -> None:
         place = 0
         for feature in features:
             column = people.columns[feature.name]
-            place = place * feature.cardinality + feature_category(feature, column.values[column.index[person]], feature.cuts)
+            place = place * feature.cardinality + feature_category(
+                feature, column.values[column.index[person]], feature.cuts
+            )
         assert (found[person] > 0) == (signs[place] > 0)
 
 
@@ -70,16 +78,25 @@ def test_a_study_of_the_score_is_simulated(going_with: float, least: float, most
 @pytest.mark.slow
 def test_the_command_says_what_was_tested(tmp_path: Path) -> None:
     people, study = crowd(2000, 0.9), tmp_path / "study.toml"
-    rows = [f"{people.columns['age'].values[age]},{'Male' if sex else 'Female'},{'>50K' if label else '<=50K'}"
-            for age, sex, label in zip(people.columns["age"].index, people.columns["sex"].index, people.labels, strict=True)]  # fmt: skip
+    rows = [
+        f"{people.columns['age'].values[age]},{'Male' if sex else 'Female'},{'>50K' if label else '<=50K'}"
+        for age, sex, label in zip(people.columns["age"].index, people.columns["sex"].index, people.labels, strict=True)
+    ]
     data = tmp_path / "people.csv"
     data.write_text("age,sex,income\n" + "\n".join(rows) + "\n")
-    for text, says in ((SCORE, "what you expect was said to be true here in 3 of 3 studies"), (study_text("bits"), "shown to beat a guess in")):
+    for text, says in (
+        (SCORE, "what you expect was said to be true here in 3 of 3 studies"),
+        (study_text("bits"), "shown to beat a guess in"),
+    ):
         study.write_text(text)
         arguments = [str(study), "--data", str(data), "--trials", "3", "--seed", "1"]
         said = CliRunner().invoke(app, arguments, env={"COLUMNS": "160"})
         assert says in said.stdout and "p-value" in said.stdout, said.output
-        assert ("what you expect, asking nobody: AUC" in said.stdout) == (text is SCORE) == ("it makes no model" in said.stdout)
+        assert (
+            ("what you expect, asking nobody: AUC" in said.stdout)
+            == (text is SCORE)
+            == ("it makes no model" in said.stdout)
+        )
         figures = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
         assert figures["score"] is (text is SCORE) and ("rule_auc" in figures) == (text is SCORE)
 
@@ -91,10 +108,25 @@ def test_a_column_that_tells_the_label_is_flagged(tmp_path: Path) -> None:
     for _ in range(600):
         left = generator.random() < 0.4
         points = generator.integers(50, 100) if left else generator.integers(0, 51)
-        rows.append(f"{points},{'gone' if left else 'here'},{generator.integers(40) + 10 * left},{'yes' if left else 'no'}")
+        rows.append(
+            f"{points},{'gone' if left else 'here'},{generator.integers(40) + 10 * left},{'yes' if left else 'no'}"
+        )
     data = tmp_path / "people.csv"
     data.write_text("points,place,hours,left\n" + "\n".join(rows) + "\n")
-    arguments = ["--data", str(data), "--label", "left", "--positive", "yes", "--epsilon", "1", "--trials", "1", "--seed", "1"]
+    arguments = [
+        "--data",
+        str(data),
+        "--label",
+        "left",
+        "--positive",
+        "yes",
+        "--epsilon",
+        "1",
+        "--trials",
+        "1",
+        "--seed",
+        "1",
+    ]
     found = CliRunner().invoke(app, [*arguments, "--json"])
     assert json.loads(found.stdout)["leaks"] == ["points", "place"]
     assert "caution: points alone tells the label" in found.stderr and "hours alone" not in found.stderr
@@ -117,6 +149,8 @@ def test_a_trusted_party_comes_near_to_no_privacy_and_learns_nothing_where_nothi
 def test_a_trusted_party_adds_noise_for_the_epsilon_it_is_given() -> None:
     study = parse_proposal(study_text("bits").replace("bins = 3", "cuts = [30, 50]"))
     plan, people, test = plan_of(study, 1), crowd(60), crowd(2000, seed=2)
-    found = [trusted_party_auc(plan, nano(epsilon), people, test, np.random.default_rng(1)) for epsilon in ("0.1", "20")]
+    found = [
+        trusted_party_auc(plan, nano(epsilon), people, test, np.random.default_rng(1)) for epsilon in ("0.1", "20")
+    ]
     assert found[0] < found[1] - 0.1
 

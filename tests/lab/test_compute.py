@@ -38,7 +38,9 @@ def test_a_place_is_a_number_of_processes_or_a_scheduler(told: str, place: Compu
     assert Compute.of(told) == place
 
 
-@pytest.mark.parametrize("told", ["", "0", "-1", "1.0", "١", str(MOST_PROCESSES + 1), "dask://", "dask://host", "http://a:1", "dask://a:1/b"])
+@pytest.mark.parametrize(
+    "told", ["", "0", "-1", "1.0", "١", str(MOST_PROCESSES + 1), "dask://", "dask://host", "http://a:1", "dask://a:1/b"]
+)
 def test_no_other_place_is_taken(told: str) -> None:
     with pytest.raises(Malformed, match=r"--compute: expected a number of processes, 1 to 512, or"):
         Compute.of(told)
@@ -141,7 +143,8 @@ def _planned(files: tuple[Path, Path], place: str) -> bytes:
     commands = typer.Typer()
     join_study(commands)
     found = CliRunner().invoke(
-        commands, ["plan", str(files[0]), "--epsilon", "4", "--populations", "2", "--only", "--json", "--compute", place]
+        commands,
+        ["plan", str(files[0]), "--epsilon", "4", "--populations", "2", "--only", "--json", "--compute", place],
     )
     assert found.exit_code == 0, found.output
     return found.stdout_bytes

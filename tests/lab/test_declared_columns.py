@@ -1,4 +1,5 @@
-"""The benchmark of declared directions: its declarations fit their studies, and a further run goes on from kept trials."""
+"""The benchmark of declared directions: its declarations fit their studies, and a further run goes on from kept
+trials."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def _written(folder: Path, rows: int) -> None:
                 hours = int(generator.integers(10, 80))
                 cells = {column.name: "0" if not column.categories else "?" for column in ADULT.columns}
                 rich = generator.random() < hours / 100
-                writer.writerow(cells | {"age": "40", "hours-per-week": str(hours), "income": ">50K" if rich else "<=50K"})
+                writer.writerow(
+                    cells | {"age": "40", "hours-per-week": str(hours), "income": ">50K" if rich else "<=50K"}
+                )
 
 
 def test_a_further_run_goes_on_from_kept_trials(tmp_path: Path) -> None:

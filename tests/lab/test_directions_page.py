@@ -1,4 +1,5 @@
-"""The sections of docs/results.md about declared directions and baselines: bold where a study is worth its epsilon, and nowhere else."""
+"""The sections of docs/results.md about declared directions and baselines: bold where a study is worth its epsilon, and
+nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows as researchers write them: mixed lists, numbers as text, names in another order; and a model that shows nothing."""
+"""Rows as researchers write them: mixed lists, numbers as text, names in another order; and a model that shows
+nothing."""
 
 from __future__ import annotations
 
@@ -75,7 +76,9 @@ def test_columns_that_are_not_there_are_named() -> None:
         PUBLISHED.predict([[1, "private"], [1]])
 
 
-@pytest.mark.filterwarnings("ignore::aggregator.estimator.PrivacyLeakWarning", "ignore::aggregator.estimator.NotShownWarning")
+@pytest.mark.filterwarnings(
+    "ignore::aggregator.estimator.PrivacyLeakWarning", "ignore::aggregator.estimator.NotShownWarning"
+)
 def test_the_estimator_reads_rows_alike_in_fit_and_predict() -> None:
     generator = np.random.default_rng(3)
     rows = [[int(hours), str(generator.choice(["private", "state"]))] for hours in generator.integers(0, 100, 4000)]
@@ -117,7 +120,9 @@ def test_a_published_model_is_loaded_from_its_file(tmp_path: Path) -> None:
     """The three lines of docs/estimator.md, and one person by name."""
     file = tmp_path / "model.json"
     file.write_text(MODEL.to_json())
-    assert anonml.PublishedClassifier.load(str(file)).predict_proba(ROWS)[:, 1].tolist() == pytest.approx([0.750260, 0.249740], abs=1e-6)
+    assert anonml.PublishedClassifier.load(str(file)).predict_proba(ROWS)[:, 1].tolist() == pytest.approx(
+        [0.750260, 0.249740], abs=1e-6
+    )
     one = anonml.load_model(str(file))
     assert one.predict({"hours": 60, "work": "private"}).positive is True
     for wrong in ([60, "private"], (60,), 60):

@@ -36,7 +36,8 @@ def fitted(epsilon: float = 2.0, **parameters) -> LocallyPrivateClassifier:
 
 
 @pytest.mark.parametrize("parameters", [
-    {}, {"subset_size": 2}, {"subset_size": 3, "bins": 2}, {"mechanism": "krr"}, {"mechanism": "subset"}, {"mechanism": "pq"},
+    {}, {"subset_size": 2}, {"subset_size": 3, "bins": 2}, {"mechanism": "krr"}, {"mechanism": "subset"},
+    {"mechanism": "pq"},
     {"asks": "bits", "base_rate": 0.3},
 ])
 def test_it_learns_under_every_design(parameters: dict) -> None:
@@ -53,7 +54,9 @@ def test_it_learns_under_every_design(parameters: dict) -> None:
 def test_more_epsilon_tells_more() -> None:
     """Means of 8 fits with fixed seeds."""
     means = [
-        np.mean([roc_auc_score(Y_NEW, fitted(epsilon, random_state=seed).decision_function(X_NEW)) for seed in range(8)])
+        np.mean(
+            [roc_auc_score(Y_NEW, fitted(epsilon, random_state=seed).decision_function(X_NEW)) for seed in range(8)]
+        )
         for epsilon in (0.2, 0.8, 4.0)
     ]
     assert means[0] + 0.02 < means[1] < means[2] - 0.01

@@ -41,7 +41,16 @@ SOFT = Model(
     threshold=0.35,
     tables=(
         ModelTable(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.1), (0, 1, 1, 0)),
-        ModelTable(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.3, 0.1, 0.2, -0.5, 0.4, 0.7, 2.0), (0, 1, 1) + (0,) * 4 + (1,)),
+        ModelTable(
+            ("sex", "age"),
+            (2, 4),
+            50,
+            0.3,
+            0.6,
+            0.3,
+            (0.0, 0.3, 0.1, 0.2, -0.5, 0.4, 0.7, 2.0),
+            (0, 1, 1) + (0,) * 4 + (1,),
+        ),
         ModelTable(("hours", "town"), (3, 4), 9, 0.3, 0.6, 0.4, tuple(np.linspace(-2, 2, 12).tolist()), (1, 0) * 6),
     ),
 )
@@ -131,7 +140,9 @@ def test_skops_predicts_what_the_model_predicts(name: str, tmp_path: Path) -> No
     assert io.get_untrusted_types(file=tmp_path / "model.skops") == list(TRUSTED)
     loaded = from_skops(tmp_path / "model.skops")
     table = np.hstack([cells.astype(object) for cells in _columns(model).values()])
-    finite = [place for place, row in enumerate(table) if not any(isinstance(one, float) and np.isinf(one) for one in row)]
+    finite = [
+        place for place, row in enumerate(table) if not any(isinstance(one, float) and np.isinf(one) for one in row)
+    ]
     expected, decided = _ours(model)
     assert loaded.model_ == model
     np.testing.assert_allclose(loaded.predict_proba(table[finite])[:, 1], np.array(expected)[finite], atol=1e-14)
@@ -168,7 +179,9 @@ def test_the_command_writes_what_its_name_says(tmp_path: Path, ending: str, modu
     pytest.importorskip(module, reason=f"{module} is not installed (extra: export)")
     (tmp_path / "model.json").write_text(SOFT.to_json(), encoding="utf-8")
     target = tmp_path / f"model.{ending}"
-    result = CliRunner().invoke(application("aggregator"), ["export-model", str(tmp_path / "model.json"), str(target), "--json"])
+    result = CliRunner().invoke(
+        application("aggregator"), ["export-model", str(tmp_path / "model.json"), str(target), "--json"]
+    )
     assert result.exit_code == 0, result.output
     assert json.loads(result.output) == {"file": str(target), "bytes": target.stat().st_size, "study": SOFT.study}
     again = CliRunner().invoke(application("aggregator"), ["export-model", str(tmp_path / "model.json"), str(target)])
@@ -178,9 +191,13 @@ def test_the_command_writes_what_its_name_says(tmp_path: Path, ending: str, modu
 
 def test_the_command_refuses_other_endings_and_other_files(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(SOFT.to_json(), encoding="utf-8")
-    other = CliRunner().invoke(application("aggregator"), ["export-model", str(tmp_path / "model.json"), str(tmp_path / "model.pkl")])
+    other = CliRunner().invoke(
+        application("aggregator"), ["export-model", str(tmp_path / "model.json"), str(tmp_path / "model.pkl")]
+    )
     assert isinstance(other.exception, Refused)
-    absent = CliRunner().invoke(application("aggregator"), ["export-model", str(tmp_path / "absent.json"), str(tmp_path / "model.onnx")])
+    absent = CliRunner().invoke(
+        application("aggregator"), ["export-model", str(tmp_path / "absent.json"), str(tmp_path / "model.onnx")]
+    )
     assert isinstance(absent.exception, Malformed)
     assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
 

@@ -156,7 +156,9 @@ def test_of_a_thousand_columns_the_first_are_asked_about_and_the_others_are_name
     assert any(f"c{most} and {999 - most} columns after it" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("title", ["Age", " My  age ", "Straße", "離脱", "2019", "select", "a" * 300, "sqlite_x", "_", "é.è"])
+@pytest.mark.parametrize(
+    "title", ["Age", " My  age ", "Straße", "離脱", "2019", "select", "a" * 300, "sqlite_x", "_", "é.è"]
+)
 def test_columns_are_named_as_the_importer_names_them(tmp_path: Path, title: str) -> None:
     path = tmp_path / "people.csv"
     path.write_text(spelled(["x", title, " "], [["1", "2", "3"]]))

@@ -1,4 +1,5 @@
-"""Lint, plan and forecast say in words whether a group is large enough, and one design has one figure in all of them."""
+"""Lint, plan and forecast say in words whether a group is large enough, and one design has one figure in all of
+them."""
 
 from __future__ import annotations
 
@@ -46,8 +47,16 @@ def test_lint_says_in_words_that_a_group_is_too_small_and_how_many_would_do() ->
     assert "the odds about somebody move by at most a factor of 7.39" in few
     enough = _json("lint", str(EXAMPLE))["people_enough"]
     assert isinstance(enough, int) and 200 <= enough <= 3200
-    assert _json("lint", str(EXAMPLE), "--cohort", "130")["people_enough"] == enough, "a figure of the study, not of the size asked about"
-    many = CliRunner().invoke(application("study"), ["lint", str(EXAMPLE), "--cohort", str(enough)], obj=wiring(), env={"COLUMNS": "200"}).stdout
+    assert _json("lint", str(EXAMPLE), "--cohort", "130")["people_enough"] == enough, (
+        "a figure of the study, not of the size asked about"
+    )
+    many = (
+        CliRunner()
+        .invoke(
+            application("study"), ["lint", str(EXAMPLE), "--cohort", str(enough)], obj=wiring(), env={"COLUMNS": "200"}
+        )
+        .stdout
+    )
     assert f"{enough:,} people are enough for this study at epsilon 2." in many and "too few" not in many
 
 
@@ -70,7 +79,9 @@ def test_the_grid_of_a_plan_repeats_the_figure_of_the_asked_design(monkeypatch: 
     around, best = planned["around"], planned["best"]
     words = ["plan", str(EXAMPLE), "--epsilon", "2", "--cohort", "400", "--populations", "1", "--only"]
     said = CliRunner().invoke(application("study"), words, obj=wiring(), env={"COLUMNS": "200"}).stdout
-    assert isinstance(best, dict) and [line.split("│")[1].strip() for line in said.splitlines() if "│ →" in line] == [f"→ {best['design']}"]
+    assert isinstance(best, dict) and [line.split("│")[1].strip() for line in said.splitlines() if "│ →" in line] == [
+        f"→ {best['design']}"
+    ]
     assert said.index(cli_plan.WHY[:60]) < said.index("made-up studies")
     assert isinstance(around, list) and isinstance(best, dict)
     assert [one for one in around if (one["cohort"], one["epsilon"]) == (400, 2)] == [best]
@@ -92,7 +103,8 @@ def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
 
 @pytest.mark.parametrize(("shown", "enough", "says"), [
     (0.9, 100, "100 people are enough"), (0.6, 200, "100 people may be too few"),
-    (0.85, 70, "This group is at the edge: at about 70 people"), (0.1, 800, "About 800 people would be enough"), (0.0, None, "No group that we tried was large enough"),
+    (0.85, 70, "This group is at the edge: at about 70 people"), (0.1, 800, "About 800 people would be enough"),
+    (0.0, None, "No group that we tried was large enough"),
 ])
 def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
     said = " ".join(Outlook(100, 1.0, 0.6, 0.1, shown, enough).sentences())

@@ -95,7 +95,9 @@ def test_a_digest_feels_code_and_not_its_comments() -> None:
     same = sources.meaning("def double(value):\n    # twice\n    return (2 *  value)\n")
     assert first == same
     assert first != sources.meaning("def double(value):\n    return 3 * value\n")
-    assert sources.meaning("SIZE, MORE = 1, 2\nx = 3", {"SIZE"}) == sources.meaning("SIZE, MORE = 5, 2\nx = 3", {"SIZE"})
+    assert sources.meaning("SIZE, MORE = 1, 2\nx = 3", {"SIZE"}) == sources.meaning(
+        "SIZE, MORE = 5, 2\nx = 3", {"SIZE"}
+    )
     assert all(len(list(sources.ROOT.glob(pattern))) > 0 for kind in sources.KINDS.values() for pattern in kind)
 
 
@@ -151,7 +153,8 @@ def _eq4(m: int, p: float, epsilon: float) -> float:
 
 
 def test_figure_3_as_stated() -> None:
-    """k-RR beats (p, q) up to m = 5, 6, 9, 20, 132 at epsilon .25, .5, 1, 2, 4 (errata); measured errors are eq. 4's."""
+    """k-RR beats (p, q) up to m = 5, 6, 9, 20, 132 at epsilon .25, .5, 1, 2, 4 (errata); measured errors are eq.
+    4's."""
     found = [row["krr_up_to"] for row in errors.crossovers((0.25, 0.5, 1.0, 2.0, 4.0))]
     assert found == [5, 6, 9, 20, 132]
     rows = errors.expected_errors(40, 1)

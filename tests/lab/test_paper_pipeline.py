@@ -57,7 +57,8 @@ def test_estimators_equal_the_librarys(name: str, bits: int) -> None:
         assert shares[0, place] == pytest.approx(projected(histogram), abs=1e-12)
         assert weight[0, place] == pytest.approx(classifiers.equivalent_reports(histogram, rate), rel=1e-6)
         expected = classifiers.logistic(histogram, rate, frozenset())
-        assert contrast[place] == pytest.approx(expected, rel=5e-3, abs=2e-3)  # scikit-learn stops at a gradient of 1e-4
+        # Scikit-learn stops at a gradient of 1e-4.
+        assert contrast[place] == pytest.approx(expected, rel=5e-3, abs=2e-3)
         cells = histogram.by_label
         votes = expected > 0
         at = np.array(rate)
@@ -91,7 +92,9 @@ def test_trials_are_distributed_as_the_librarys(size: int, monkeypatch: pytest.M
     plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: 0))
     people, test = data.papers_people
     generator = np.random.default_rng(11)
-    theirs = np.array([evaluate(learn_once(plan, people, generator, equal_parts=True).model, test).auc for _ in range(120)])
+    theirs = np.array(
+        [evaluate(learn_once(plan, people, generator, equal_parts=True).model, test).auc for _ in range(120)]
+    )
     places = {feature.name: place for place, feature in enumerate(study.features)}
     kinds = {survey.survey: survey for survey in plan.manifest.surveys}
     layout = [
@@ -154,7 +157,11 @@ def test_a_feature_of_three_categories_is_refused() -> None:
 
 
 def test_histogram_needs_no_peers() -> None:
-    empty = fitting.estimate(fitting.Noise(0.7, 0.3, True), np.zeros((1, 2, 4), dtype=np.int64), np.zeros((1, 2), dtype=np.int64))
+    empty = fitting.estimate(
+        fitting.Noise(0.7, 0.3, True), np.zeros((1, 2, 4), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    )
     assert fitting.base_rates(empty) == pytest.approx([0.5])
     assert not fitting.equivalent(empty, np.array([0.5])).any()
-    assert isinstance(reconstruct(SurveyTally(0, ("a",), (2,), build("krr", 4, nano(1.0)), np.zeros(4, dtype=np.int64), 0)), Histogram)
+    assert isinstance(
+        reconstruct(SurveyTally(0, ("a",), (2,), build("krr", 4, nano(1.0)), np.zeros(4, dtype=np.int64), 0)), Histogram
+    )

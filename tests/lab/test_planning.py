@@ -123,7 +123,9 @@ class _Third(np.random.Generator):
 
 
 @pytest.mark.parametrize(("said", "moves"), [(0.66, True), (0.67, False)])
-def test_a_feature_in_three_has_no_effect_on_the_label(said: float, moves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feature_in_three_has_no_effect_on_the_label(
+    said: float, moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     totals: list[np.ndarray] = []
     labels = population._labels
 
@@ -139,7 +141,9 @@ def test_a_feature_in_three_has_no_effect_on_the_label(said: float, moves: bool,
 
 
 @pytest.mark.parametrize(("tables", "chosen"), [(0.795, "tables"), (0.75, "bits")])
-def test_tables_win_over_bits_that_are_hardly_better(tables: float, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_win_over_bits_that_are_hardly_better(
+    tables: float, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bits reach .80: tables at .795 lose less than 3 % of the gain over 1/2 and win, at .75 they lose more."""
 
     def tried(several: list[plan._Runs], worlds: list[object], _: object) -> None:

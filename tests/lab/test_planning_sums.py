@@ -49,7 +49,9 @@ def found(epsilon: float = 1.0, cohort: int = 300, proposal: Proposal = WRITTEN)
 @pytest.mark.slow
 def test_the_forecast_is_the_protocols_own_run_on_the_same_people() -> None:
     worlds = worlds_of(WRITTEN, 3, FEW)
-    assert [one.people[0].labels.tolist() for one in worlds] == [one.people[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)]
+    assert [one.people[0].labels.tolist() for one in worlds] == [
+        one.people[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)
+    ]
     little, much = found(0.05), found(8.0)
     assert little.tellers == 2 and little.sums.auc + 0.05 < much.sums.auc, "the noise of the tellers is in it"
     design, stood_in = summed(WRITTEN, 8.0)

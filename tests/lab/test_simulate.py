@@ -81,7 +81,9 @@ BEST = float((ILL @ (np.cumsum(WELL) - WELL / 2)) / (ILL.sum() * WELL.sum()))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("design", "ways"), every(2, [ONE_PACKET, PAPER], [("soft", "soft"), ("logistic", "vote"), ("tree", "vote")]))
+@pytest.mark.parametrize(
+    ("design", "ways"), every(2, [ONE_PACKET, PAPER], [("soft", "soft"), ("logistic", "vote"), ("tree", "vote")])
+)
 def test_a_study_comes_near_the_best_possible(people, others, design, ways):
     classifier, ensemble = ways
     found = simulate(proposal(design, classifier, ensemble), people, 8, 3, others)
@@ -154,7 +156,11 @@ def test_ranks_and_decisions_are_the_models(people, others, ensemble):
 @pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
 def test_scores_are_scikit_learns(share):
     generator = np.random.default_rng(1)
-    ranks, positive, decided = generator.integers(0, 9, 500) / 3.0, generator.random(500) < 0.3, generator.random(500) < share
+    ranks, positive, decided = (
+        generator.integers(0, 9, 500) / 3.0,
+        generator.random(500) < 0.3,
+        generator.random(500) < share,
+    )
     assert roc_auc(ranks, positive) == pytest.approx(roc_auc_score(positive, ranks), abs=1e-12)
     assert roc_auc(ranks, np.zeros(500, dtype=bool)) == 0.5
     for labels in (positive, np.zeros(500, dtype=bool)):

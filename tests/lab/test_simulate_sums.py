@@ -62,7 +62,10 @@ def test_vectors_of_all_people_at_once_are_those_of_members(design: str) -> None
     study, everyone = linear(design), people(60)
     survey, weights = study.surveys[0], [70_000, -30_000, 50_000][: 1 + len(study.features)]
     records = [
-        Record({name: column.values[column.index[at]] for name, column in everyone.columns.items()}, int(everyone.labels[at]))
+        Record(
+            {name: column.values[column.index[at]] for name, column in everyone.columns.items()},
+            int(everyone.labels[at]),
+        )
         for at in range(len(everyone))
     ]
     vectors = [vector_of(study, survey, record, weights if design == GRADIENT else ()) for record in records]

@@ -1,4 +1,5 @@
-"""The short way to a run's ROC AUC is the published model's, for every kind of learner and also where it says nothing."""
+"""The short way to a run's ROC AUC is the published model's, for every kind of learner and also where it says
+nothing."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def test_the_cumulative_sum_is_that_of_the_law(sigma_squared: Fraction) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("parties", "sigma_squared"), every(3, [1, 2], [Fraction(18001, 1024), Fraction(1, 3), Fraction(393)]))
+@pytest.mark.parametrize(
+    ("parties", "sigma_squared"), every(3, [1, 2], [Fraction(18001, 1024), Fraction(1, 3), Fraction(393)])
+)
 def test_the_same_distribution_as_the_exact_sampler(sigma_squared: Fraction, parties: int) -> None:
     """Chi-squared of two samples, each of the sum of all parties' values."""
     count = 20_000

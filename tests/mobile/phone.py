@@ -16,10 +16,18 @@ from tests.support.command_line import ENVIRONMENT, ROOT
 PROCESS = Path(__file__).with_name("mobile_process.py")
 SITE = ROOT / ".venv" / "mobile"
 ABSENT = [
-    *("numpy", "scipy", "sklearn", "pandas", "joblib", "sqlalchemy", "aiosqlite", "greenlet", "pydantic", "pydantic_core"),
-    *("py_arkworks_bls12381", "pyblst", "nacl", "cryptography", "cffi", "_cffi_backend", "gmpy2", "_cbor2", "aggregator"),
+    *(
+        "numpy", "scipy", "sklearn", "pandas", "joblib", "sqlalchemy", "aiosqlite", "greenlet", "pydantic",
+        "pydantic_core",
+    ),
+    *(
+        "py_arkworks_bls12381", "pyblst", "nacl", "cryptography", "cffi", "_cffi_backend", "gmpy2", "_cbor2",
+        "aggregator",
+    ),
 ]
-needs_site = pytest.mark.skipif(not SITE.is_dir(), reason="`make .venv/mobile` first: a phone's packages are not installed")
+needs_site = pytest.mark.skipif(
+    not SITE.is_dir(), reason="`make .venv/mobile` first: a phone's packages are not installed"
+)
 
 
 async def on_a_phone(

@@ -146,10 +146,16 @@ def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[
     news = [name for name in native if name not in expected.get("native_wheels", [])]
     lost = judge(said, expected.get("resolves", {}), missing)
     return {"resolves": said, "native_wheels": native}, lost, [
-        f"{platform}, Python {python}: {len(said)} packages resolve, {len(own)} with a wheel of its own: {', '.join(own)}",
+        (
+            f"{platform}, Python {python}: {len(said)} packages resolve, {len(own)} with a wheel of its own: "
+            f"{', '.join(own)}"
+        ),
         f"  gone without, and indeed without a wheel: {', '.join(name for name in NATIVE if name not in native)}",
         *(f"  DOES NOT RESOLVE: {name}: the index has no wheel for it" for name in missing),
-        *(f"  news: {name} {pinned[canonicalize_name(name)]} has a wheel now; docs/mobile.md could use it" for name in news),
+        *(
+            f"  news: {name} {pinned[canonicalize_name(name)]} has a wheel now; docs/mobile.md could use it"
+            for name in news
+        ),
         *(f"  REGRESSION: {name} resolved before, or is new and does not" for name in lost),
     ]
 

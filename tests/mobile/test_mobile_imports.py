@@ -19,7 +19,10 @@ def interpreters() -> list[str]:
     found = [sys.executable]
     for name in ("python3.13", "python3.14"):
         path = shutil.which(name)
-        if path and subprocess.run([path, "-c", "import sqlite3, ssl"], capture_output=True, check=False).returncode == 0:
+        if (
+            path
+            and subprocess.run([path, "-c", "import sqlite3, ssl"], capture_output=True, check=False).returncode == 0
+        ):
             found.append(path)
     return found
 
@@ -43,7 +46,8 @@ def test_which_library_is_chosen(library: str, setting: str, platform: str, inst
 
 @pytest.mark.parametrize(("setting", "platform"), [
     *(("", platform) for platform in ("linux", "darwin", "win32", "freebsd14", "cygwin")),
-    ("native", "android"), ("native", "ios"), ("native", "linux"), ("python", "android"), ("PURE", "linux"), ("0", "ios"),
+    ("native", "android"), ("native", "ios"), ("native", "linux"), ("python", "android"), ("PURE", "linux"),
+    ("0", "ios"),
 ])
 def test_nothing_slower_is_taken_silently(setting: str, platform: str) -> None:
     with pytest.raises(ImportError, match="ANONML_CRYPTO"):
@@ -68,7 +72,8 @@ else:
 
 
 @pytest.mark.parametrize(("library", "module"), [
-    ("py_arkworks_bls12381", "anon.crypto.curve"), ("nacl", "anon.crypto.nacl"), ("cryptography", "anon.crypto.sealing"),
+    ("py_arkworks_bls12381", "anon.crypto.curve"), ("nacl", "anon.crypto.nacl"),
+    ("cryptography", "anon.crypto.sealing"),
 ])
 @pytest.mark.parametrize(("platform", "error", "said"), [
     ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),
@@ -82,7 +87,9 @@ def test_a_missing_or_broken_library_in_a_real_process(
 ) -> None:
     program = BROKEN.format(library=library, module=module, platform=platform, error=error)
     environment = {name: value for name, value in os.environ.items() if name != "ANONML_CRYPTO"}
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith(said), done.stdout
 
 
@@ -92,9 +99,14 @@ def test_a_missing_or_broken_library_in_a_real_process(
     ("python", "cryptography", False),
 ])
 def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool) -> None:
-    program = "from anon.kit.diagnosis.checks import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
+    program = (
+        "from anon.kit.diagnosis.checks import _cryptography; one = _cryptography(); print(one.name, one.ok, "
+        "one.action, sep='\\n')"
+    )
     environment = {**os.environ, "ANONML_CRYPTO": crypto}
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     said, fine, action = done.stdout.splitlines()
     assert (said, fine) == (name, str(ok))
     assert ok or "ANONML_CRYPTO" in action

@@ -1,5 +1,6 @@
-"""A peer's whole life with what a phone has: no native curve library, no libsodium, nothing compiled but what has wheels
-for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the native ones.
+"""A peer's whole life with what a phone has: no native curve library, no libsodium, nothing compiled but what has
+wheels for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the
+native ones.
 
 The study's documents are in two buckets. `make soak` runs the same with whole documents."""
 
@@ -131,7 +132,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory, buckets: int) -> Seen:
 
 
 def test_every_packet_of_a_phone_and_a_desktop_is_accepted_and_found_again(seen: Seen) -> None:
-    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [[("included", "accepted")]] * PEOPLE
+    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [
+        [("included", "accepted")]
+    ] * PEOPLE
     assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"]] * PHONES
 
 

@@ -7,9 +7,9 @@ The list is data (`*.toml` beside this file), a table for each file of the code:
     mutants = [["Ledger.spend", "exact text", "its replacement", "The meaning of the fault."]]
     left = [["Ledger.spend", "exact text", "its replacement", "The meaning.", "The reason why no test notices it."]]
 
-The first word of a row names the function or class that the text stands in, once; it is empty for the whole file. A fifth
-word of `mutants` names other tests, separated by spaces. A whole file of tests runs without what `make test` leaves out; a
-test named by its node runs whatever its marks.
+The first word of a row names the function or class that the text stands in, once; it is empty for the whole file. A
+fifth word of `mutants` names other tests, separated by spaces. A whole file of tests runs without what `make test`
+leaves out; a test named by its node runs whatever its marks.
 """
 
 from __future__ import annotations

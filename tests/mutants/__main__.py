@@ -32,15 +32,18 @@ from attrs import frozen
 from tests.mutants import ROOT, Mutant, mutants
 
 LIBRARIES = (
-    "numpy", "scipy.stats", "scipy.special", "scipy.optimize", "sklearn.linear_model", "sklearn.ensemble", "sqlalchemy.ext.asyncio",
-    "aiosqlite", "aiohttp.web", "aiohttp_socks", "cryptography.hazmat.primitives.ciphers.aead", "cattrs", "cbor2", "jinja2", "typer",
-    "rich.console", "babel", "nacl.bindings", "py_arkworks_bls12381", "segno", "joblib", "hypothesis.strategies", "pytest_asyncio.plugin",
-    "pytest_timeout", "_hypothesis_pytestplugin", "asyncpg", "sqlite3", "attrs", "multiprocessing", "concurrent.futures.process",
+    "numpy", "scipy.stats", "scipy.special", "scipy.optimize", "sklearn.linear_model", "sklearn.ensemble",
+    "sqlalchemy.ext.asyncio", "aiosqlite", "aiohttp.web", "aiohttp_socks",
+    "cryptography.hazmat.primitives.ciphers.aead", "cattrs", "cbor2", "jinja2", "typer", "rich.console", "babel",
+    "nacl.bindings", "py_arkworks_bls12381", "segno", "joblib", "hypothesis.strategies", "pytest_asyncio.plugin",
+    "pytest_timeout", "_hypothesis_pytestplugin", "asyncpg", "sqlite3", "attrs", "multiprocessing",
+    "concurrent.futures.process",
 )
 LEFT_OUT = "not (soak or slow or process or tor or browser or postgres or timed)"
 PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 PROCESSOR_SECONDS = 120
-"""Of one mutant. One whose tests take longer, or wait for longer than `WAITING`, is not noticed: it is named as hanging."""
+"""Of one mutant. One whose tests take longer, or wait for longer than `WAITING`, is not noticed: it is named as
+hanging."""
 WAITING = 600.0
 BAR = 0.95
 NOTICED, SURVIVED, HANGING, BROKEN = "noticed", "survived", "hanging", "broken"
@@ -110,7 +113,18 @@ def _child(mutant: Mutant | None, tests: Sequence[str], folder: Path) -> int:
         sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
     plugins = [word for name in PLUGINS for word in ("-p", name)]
     marks = "not soak" if all("::" in test for test in tests) else LEFT_OUT
-    words = ["-p", "no:cacheprovider", "-p", "no:randomly", "--basetemp", str(folder / "files"), "-m", marks, "--tb=short", *plugins]
+    words = [
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "--basetemp",
+        str(folder / "files"),
+        "-m",
+        marks,
+        "--tb=short",
+        *plugins,
+    ]
     first = [] if mutant is None else ["-x"]
     return int(pytest.main([*words, *first, *tests], plugins=[_Notes(folder / "noticed")]))
 
@@ -178,9 +192,13 @@ def _tell(verdict: Verdict, number: int, count: int) -> None:
 
 
 def _changed(commits: int) -> set[str]:
-    """The files that so many last commits changed, or fewer where the history is shorter, and those not committed yet."""
+    """The files that so many last commits changed, or fewer where the history is shorter, and those not committed
+    yet."""
     log = ["git", "log", f"-{commits}", "--name-only", "--format="]
-    said = [subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True) for words in (log, ["git", "diff", "--name-only", "HEAD"])]
+    said = [
+        subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+        for words in (log, ["git", "diff", "--name-only", "HEAD"])
+    ]
     return {name for one in said for name in one.stdout.split()}
 
 
@@ -206,7 +224,11 @@ def main() -> int:
     whole = not said.words and not said.changed
     if said.changed:
         files = _changed(said.changed)
-        asked = [one for one in asked if one.file in files or files.intersection(test.partition("::")[0] for test in one.tests)]
+        asked = [
+            one
+            for one in asked
+            if one.file in files or files.intersection(test.partition("::")[0] for test in one.tests)
+        ]
     os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     os.chdir(ROOT)
     for name in LIBRARIES:
@@ -223,7 +245,8 @@ def main() -> int:
 def summary(
     asked: Sequence[Mutant], decided: Sequence[Verdict], unsound: Sequence[str], seconds: float, bar: float
 ) -> int:
-    """Print the figures and every mutant that was not noticed; the exit code. `bar`: the least share that is noticed."""
+    """Print the figures and every mutant that was not noticed; the exit code. `bar`: the least share that is
+    noticed."""
     noticed = [one for one in decided if one.fate == NOTICED]
     rest = [one for one in decided if one.fate != NOTICED]
     unnamed = [one for one in rest if not one.mutant.left]

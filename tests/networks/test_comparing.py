@@ -34,7 +34,9 @@ def _by_hand(stage, home: Path, tmp_path: Path, command, first: int) -> None:
     """The commands that the victim, the public and a third party type."""
     aggregator = stage.aggregator
     shown = command.anonml("peer", "fingerprint", "--home", home, "--export", tmp_path / "mine", "--json").json
-    assert [one["words"] for one in shown["heads"]][first:] != [one.words for one in head_prints(aggregator.chain)][first:]
+    assert [one["words"] for one in shown["heads"]][first:] != [one.words for one in head_prints(aggregator.chain)][
+        first:
+    ]
     write_exported_chain(tmp_path / "public", aggregator.manifest.to_bytes(), tuple(aggregator.chain))
     assert (tmp_path / "public/fingerprints.txt").read_text() == listing(aggregator.study, aggregator.chain)
     proof = tmp_path / "proof"
@@ -50,13 +52,21 @@ def test_one_story_has_the_same_words_everywhere(tmp_path: Path) -> None:
         again = signed(stage.aggregator, stage.aggregator.bodies)[0]
         assert head_prints(again) == head_prints(stage.aggregator.chain)
         assert not seen_chain(Store(home.store_path, bytes), stage.aggregator.study).chain[1:]
-        assert compare_chains(stage.aggregator.manifest, *[seen_chain(Store(home.store_path, bytes), stage.aggregator.study).heads] * 2) is None
+        assert (
+            compare_chains(
+                stage.aggregator.manifest,
+                *[seen_chain(Store(home.store_path, bytes), stage.aggregator.study).heads] * 2,
+            )
+            is None
+        )
 
 
 def test_the_words_of_different_heads_differ(tmp_path: Path) -> None:
     with scene("edges", tmp_path) as stage:
         every = [one.words for chain in (stage.honest[0], stage.lying[0]) for one in head_prints(chain)]
-        shared = sum(one == other for one, other in zip(*map(head_prints, (stage.honest[0], stage.lying[0])), strict=True))
+        shared = sum(
+            one == other for one, other in zip(*map(head_prints, (stage.honest[0], stage.lying[0])), strict=True)
+        )
         assert len(set(every)) == len(every) - shared
         assert all(len(one.split("-")) == 12 for one in every)
 

@@ -170,9 +170,15 @@ async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
         return await judge(*given)
 
     monkeypatch.setattr(packets.PacketIntake, "_answer", judged)
-    monkeypatch.setattr(packets, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=clock), sleep=clock.sleep))
+    monkeypatch.setattr(
+        packets, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=clock), sleep=clock.sleep)
+    )
     monkeypatch.setattr(packets, "REPLY_SECONDS", 0.25)
-    for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), posted(running.live.manifest, b"nonsense")):
+    for post in (
+        _dummy(running),
+        sealed(running.live, with_members.members[0].packet()),
+        posted(running.live.manifest, b"nonsense"),
+    ):
         begun = clock()
         await running.live.submit(post)
         assert clock() - begun == pytest.approx(packets.REPLY_SECONDS)

@@ -66,8 +66,12 @@ async def test_fetches_do_not_depend_on_the_draw_either(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "aggregator", study_text("quantile", connections=2)) as world:
         await world.settle_in(12)
         await world.go_on()
-        closes = world.live.manifest.timetable.enrol_closes  # looks for the roster before it, at random: nothing is drawn yet
-        fetched = {tuple(sorted(sent.what for sent in route.requests if sent.body is None and sent.at >= closes)) for route in world.routes}
+        # Looks for the roster before it, at random: nothing is drawn yet.
+        closes = world.live.manifest.timetable.enrol_closes
+        fetched = {
+            tuple(sorted(sent.what for sent in route.requests if sent.body is None and sent.at >= closes))
+            for route in world.routes
+        }
         drawn = {slot.survey for app in world.peers for slot in app.status()[0].slots}
         assert len(drawn) > 1
         assert len(fetched) == 1

@@ -27,7 +27,11 @@ pytestmark = pytest.mark.usefixtures("answered_at_once")
 def _manifest(design: str, connections: int) -> Manifest:
     issuer = bytes(public_key(generate_secret_key(lambda count: bytes(range(count)))))
     sealing = Opener(bytes(range(32))).public_key
-    return resolve(parse_proposal(study_text(design, connections=connections)), StudyKeys(bytes(32), sealing, issuer, bytes(32)), 1000)
+    return resolve(
+        parse_proposal(study_text(design, connections=connections)),
+        StudyKeys(bytes(32), sealing, issuer, bytes(32)),
+        1000,
+    )
 
 
 @pytest.mark.parametrize(("design", "least"), [("cuts", 1), ("quantile", 1), ("median", 2)])

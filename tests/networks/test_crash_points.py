@@ -1,4 +1,5 @@
-"""Every named crash point of both sides, in whole studies of separate processes that are killed there and started again.
+"""Every named crash point of both sides, in whole studies of separate processes that are killed there and started
+again.
 
 Nothing acknowledged is lost, nothing is perturbed twice, no ledger is overspent, and no two heads share a number.
 """
@@ -270,7 +271,9 @@ async def _collect_through_deaths(study: KilledStudy) -> None:
             await study.die_and_restart(here)
         await _pass(study, window.closes)
         with study.flow.held():
-            last = ["before-commit-of-document:3", *both("commit-of-phase"), "before-commit-of-document:2"] if here else []
+            last = (
+                ["before-commit-of-document:3", *both("commit-of-phase"), "before-commit-of-document:2"] if here else []
+            )
             await study.die_and_restart([*both("commit-of-freeze"), *both("commit-of-document"), *last])
             await study.published("report" if here else ("edges" if number else "thresholds"))
 

@@ -44,7 +44,9 @@ def file_of(manifest: Manifest, *heads: SignedHead) -> bytes:
     return encode([labels.EVIDENCE, manifest.to_bytes(), *pairs])
 
 
-def resigned(aggregator: FakeAggregator, signed: SignedHead, key: SigningKey | None = None, **changes: object) -> SignedHead:
+def resigned(
+    aggregator: FakeAggregator, signed: SignedHead, key: SigningKey | None = None, **changes: object
+) -> SignedHead:
     """The head with changes, signed again."""
     head = evolve(signed.head, **changes)
     return SignedHead(head, (key or aggregator.key).sign(sha256(labels.HEAD, head.to_bytes())).signature)
@@ -196,7 +198,9 @@ def test_checking_takes_a_file_and_no_home(aggregator: FakeAggregator, proof: by
 
 
 @pytest.mark.parametrize("flaw", ["bit", "key", "invite", "empty"])
-def test_what_proves_nothing_exits_5(aggregator: FakeAggregator, proof: bytes, tmp_path: Path, command, flaw: str) -> None:
+def test_what_proves_nothing_exits_5(
+    aggregator: FakeAggregator, proof: bytes, tmp_path: Path, command, flaw: str
+) -> None:
     file, words = tmp_path / "proof", []
     if flaw == "key":
         words = ["--key", bytes(32).hex()]

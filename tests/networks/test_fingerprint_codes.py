@@ -27,7 +27,9 @@ def test_a_drawing_is_the_code_with_its_margin() -> None:
     assert [row[2 : 2 + size] for row in found[2 : 2 + size]] == code
     assert not any(found[0] + found[1] + found[-1] + [row[0] for row in found] + [row[-1] for row in found])
     finder = [1] * 7
-    assert found[2][2:9] == found[8][2:9] == found[2][-9:-2] == found[-10 if len(found) > size + 4 else -9][2:9] == finder
+    assert (
+        found[2][2:9] == found[8][2:9] == found[2][-9:-2] == found[-10 if len(found) > size + 4 else -9][2:9] == finder
+    )
 
 
 def test_it_fits_beside_a_consent_sheet() -> None:
@@ -58,7 +60,9 @@ def test_consent_shows_words_and_code_and_never_the_invites_code(command) -> Non
         assert told == {"text": study_code(served.aggregator.study), "drawing": list(lines)}
         assert code not in told["text"]
         joined = command("join", served.link, "--yes")
-        assert joined.code == 0 and "keep `anonml peer run` running, or you are not enrolled" in " ".join(joined.out.split())
+        assert joined.code == 0 and "keep `anonml peer run` running, or you are not enrolled" in " ".join(
+            joined.out.split()
+        )
         seen = command("fingerprint", "--json").json
         assert [one["kind"] for one in seen["heads"]] == ["manifest"]
         assert command("fingerprint", "--number", "7").code == 4

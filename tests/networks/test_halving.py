@@ -82,7 +82,10 @@ def manifest_of(text: str = STUDY):
 
 
 def halves(manifest, *yes: int) -> list[DocumentArrived]:
-    return [DocumentArrived("half", number, halving.document(manifest, number, 10, count)) for number, count in enumerate(yes)]
+    return [
+        DocumentArrived("half", number, halving.document(manifest, number, 10, count))
+        for number, count in enumerate(yes)
+    ]
 
 
 @pytest.mark.slow
@@ -106,7 +109,10 @@ async def test_a_whole_study_in_memory_is_audited(tmp_path: Path) -> None:
         assert isinstance(rows, PublishedRows) and rows.columns == ("feature", "above", "up to")
         assert len(bodies["rows", 0]) <= halving.Shared().results(live.manifest)["rows", 0]
         assert b"The median" in bodies["report", 0]
-        chain, numbered = encode_chain(live.chain), {one.head.number: await live.body_of(one.head) for one in live.chain}
+        chain, numbered = (
+            encode_chain(live.chain),
+            {one.head.number: await live.body_of(one.head) for one in live.chain},
+        )
         result = audit_documents(chain, numbered, protocols=PROTOCOLS)
         assert result.ok and result.packets == 24, result.lines()
         await export_study(live, tmp_path / "out")
@@ -131,7 +137,11 @@ def _signed_again(live, bodies: Mapping[int, bytes]) -> bytes:
     """The chain of an aggregator that lied from the start: every signature is right, and only counting again tells."""
     chain: list = []
     for one in live.chain:
-        chain.append(sign_head(live.tools.home.signing_key, live.study, chain, one.head.kind, one.head.part, bodies[one.head.number]))
+        chain.append(
+            sign_head(
+                live.tools.home.signing_key, live.study, chain, one.head.kind, one.head.part, bodies[one.head.number]
+            )
+        )
     return encode_chain(chain)
 
 
@@ -163,14 +173,23 @@ async def test_a_whole_study_over_loopback(tmp_path: Path) -> None:
         for guest in guests:
             (status,) = [one for one in guest.peer.status() if one.study == manifest.study_id]
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED] * 3)
-            assert [(one.measure, one.spent) for one in guest.peer.budget().entries] == [("pure-local", manifest.epsilon)]
+            assert [(one.measure, one.spent) for one in guest.peer.budget().entries] == [
+                ("pure-local", manifest.epsilon)
+            ]
         assert ("rows", 0) in await published(host.aggregator.study(manifest.study_id))
 
 
 @pytest.mark.slow
 async def test_no_data_change_what_real_peers_send_or_spend(tmp_path: Path) -> None:
     """No data at all, a text, a number far outside, many columns of nothing, and an ordinary age."""
-    tables = [None, "age,cups,tired\nmany,,\n", "age,cups,tired\n1e300,x,1\n", "age,cups,tired\n,,\n", "other\n1\n", "age,cups,tired\n33,a,0\n"]
+    tables = [
+        None,
+        "age,cups,tired\nmany,,\n",
+        "age,cups,tired\n1e300,x,1\n",
+        "age,cups,tired\n,,\n",
+        "other\n1\n",
+        "age,cups,tired\n33,a,0\n",
+    ]
     async with in_memory(tmp_path / "home", STUDY, protocols=PROTOCOLS) as world:
         await world.settle_in(len(tables))
         for number, text in enumerate(tables):
@@ -196,7 +215,11 @@ def test_the_study_file_fits_the_schema_and_consent_describes_it() -> None:
     assert list(faults(tomllib.loads(STUDY.replace("epsilon = 4.0", "epsilon = 40.0"))))
     policy = Policy(minimum_cohort=2)
     sheet = explain(manifest_of(), policy, Ledger(policy.lifetime), START)
-    assert sheet.objections == () and sheet.odds and [kind.surveys for kind in protocol_of(sheet.manifest).packet_kinds(sheet.manifest)] == [3]
+    assert (
+        sheet.objections == ()
+        and sheet.odds
+        and [kind.surveys for kind in protocol_of(sheet.manifest).packet_kinds(sheet.manifest)] == [3]
+    )
 
 
 def test_the_loss_over_all_outputs_is_at_most_what_the_manifest_declares() -> None:
@@ -211,9 +234,17 @@ def test_the_loss_over_all_outputs_is_at_most_what_the_manifest_declares() -> No
             chance *= chances[number][int(own >= first + many // 2) == says]
         return chance
 
-    worst = max(odds(a, said) / odds(b, said) for said in itertools.product((0, 1), repeat=3) for a in range(8) for b in range(8))
+    worst = max(
+        odds(a, said) / odds(b, said)
+        for said in itertools.product((0, 1), repeat=3)
+        for a in range(8)
+        for b in range(8)
+    )
     assert log(worst) <= manifest.epsilon / 1e9 <= 4.0 + 1e-8
-    assert all(abs(sum(odds(a, said) for said in itertools.product((0, 1), repeat=3)) - 1) < Fraction(1, 2**60) for a in range(8))
+    assert all(
+        abs(sum(odds(a, said) for said in itertools.product((0, 1), repeat=3)) - 1) < Fraction(1, 2**60)
+        for a in range(8)
+    )
     assert 0 < manifest.epsilon_per_attribute <= manifest.epsilon
 
 
@@ -235,13 +266,24 @@ def test_no_record_changes_number_length_or_charge_of_packets() -> None:
 def test_each_question_follows_from_the_counts_before(age: float, expected: list[int]) -> None:
     """Bins 0..7; lower half, then upper half: bins 2 and 3 are left, and bin 3 is asked for."""
     manifest = manifest_of()
-    answers = part_of(manifest).answers(manifest, Record({"age": age}, 0), [(n, n) for n in range(3)], halves(manifest, 2, 8))
+    answers = part_of(manifest).answers(
+        manifest, Record({"age": age}, 0), [(n, n) for n in range(3)], halves(manifest, 2, 8)
+    )
     own = next(n for n, top in enumerate(range(10, 81, 10)) if age <= top)
     assert [one.category.value for one in answers] == [int(own >= 4), int(own >= 2), int(own >= 3)]
 
 
 @pytest.mark.parametrize(
-    "fields", [lambda s: [s, 0], lambda s: [s, 0, 5, 6], lambda s: [s, 1, 5, 5], lambda s: [s, 0, "5", 5], lambda s: [s, 0, 5, 5, 5], lambda s: {}, lambda s: [s, 0, 99, 5]]
+    "fields",
+    [
+        lambda s: [s, 0],
+        lambda s: [s, 0, 5, 6],
+        lambda s: [s, 1, 5, 5],
+        lambda s: [s, 0, "5", 5],
+        lambda s: [s, 0, 5, 5, 5],
+        lambda s: {},
+        lambda s: [s, 0, 99, 5],
+    ],
 )
 def test_a_count_that_cannot_be_stops_the_peer(fields) -> None:
     manifest = manifest_of()

@@ -40,7 +40,9 @@ def compared(stage: Scene, found: list[Fate], fetches: int, lies: float, linked:
     computed = caught(stage.kind, fetches, lies, linked)
     seen = sum(one.caught for one in found)
     chance = least_likely(seen, len(found), computed)
-    line = f"{stage.kind} c={fetches} q={lies}{' linked' if linked else ''}: {seen}/{len(found)}, computed {computed:.4f}"
+    line = (
+        f"{stage.kind} c={fetches} q={lies}{' linked' if linked else ''}: {seen}/{len(found)}, computed {computed:.4f}"
+    )
     assert chance >= LEVEL, f"{line}, p={chance:.2g}"
     return line
 

@@ -75,14 +75,20 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
         number = next(signed.head.number for signed in live.chain if signed.head.kind == "rows")
         forged: dict[str, Any] = json.loads(numbered[number])
         forged["rows"][0] = ["1" if forged["rows"][0] == ["0"] else "0"]
-        lied = audit_documents(encode_chain(live.chain), numbered | {number: json.dumps(forged).encode()}, protocols=PROTOCOLS)
+        lied = audit_documents(
+            encode_chain(live.chain), numbered | {number: json.dumps(forged).encode()}, protocols=PROTOCOLS
+        )
         assert not lied.ok and result.report_checked
         spelled = {("rows", 0): json.dumps(forged, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
         faults = {
             "rows 0: is not what the transcripts give": bodies | spelled,
             "rows 0: is not in its one spelling": bodies | {("rows", 0): bodies["rows", 0] + b" "},
-            "rows 0: was never published, but what rests on it was": {place: body for place, body in bodies.items() if place[0] != "rows"},
-            "model 0: was never published, but what rests on it was": {place: body for place, body in bodies.items() if place[0] != "model"},
+            "rows 0: was never published, but what rests on it was": {
+                place: body for place, body in bodies.items() if place[0] != "rows"
+            },
+            "model 0: was never published, but what rests on it was": {
+                place: body for place, body in bodies.items() if place[0] != "model"
+            },
             "given 0: is another document than the manifest names": bodies | {("given", 0): b"[" * 1000},
         }
         unreadable = _signed_again(live.tools.home.signing_key, live.study, bodies | spelled | {("model", 0): b"\xff"})
@@ -91,7 +97,10 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
         for fault, changed in faults.items():
             again = _signed_again(live.tools.home.signing_key, live.study, changed)
             found = audit_documents(*again, protocols=PROTOCOLS)
-            assert fault in [f"{finding.document}: {finding.fault}" for finding in found.findings], (fault, found.lines())
+            assert fault in [f"{finding.document}: {finding.fault}" for finding in found.findings], (
+                fault,
+                found.lines(),
+            )
 
 
 def _signed_again(key: Any, study: bytes, bodies: dict[tuple[str, int], bytes]) -> tuple[bytes, dict[int, bytes]]:
@@ -119,7 +128,9 @@ async def test_a_whole_study_over_loopback_reads_the_given_document(tmp_path: Pa
         assert ("rows", 0) in await published(host.aggregator.study(manifest.study_id))
 
 
-async def test_another_document_than_the_manifest_names_is_not_fetched_and_is_found_by_the_audit(tmp_path: Path) -> None:
+async def test_another_document_than_the_manifest_names_is_not_fetched_and_is_found_by_the_audit(
+    tmp_path: Path,
+) -> None:
     async with in_memory(tmp_path / "home", STUDY, protocols=PROTOCOLS, given=GIVEN) as running:
         live, other = running.live, b'["1", "0"]'
         key = live.tools.home.signing_key

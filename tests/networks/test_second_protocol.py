@@ -87,19 +87,26 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         assert [*states, live.state] == ["settling", "asking", "asking again", "published"]
         bodies = await published(live)
         assert [one.head.kind for one in live.chain] == [
-            "manifest", "roster", "seed", "credentials", "count", "count", "transcript", "transcript", "seed", "model", "report",
+            "manifest", "roster", "seed", "credentials", "count", "count", "transcript", "transcript", "seed", "model",
+            "report",
         ]
         model = PROTOCOLS.model(bodies["model", 0].decode())
         assert model.study == live.study.hex() and b"The count" in bodies["report", 0]
         facts = await facts_of(live)
         assert facts.phase == "published" and [one.name for one in facts.stages][2:4] == ["asking", "asking again"]
         estimates = [
-            live.protocol_part.estimate(live.manifest, one, await live.round_documents(), await live.tally_of(one.survey), True)
+            live.protocol_part.estimate(
+                live.manifest, one, await live.round_documents(), await live.tally_of(one.survey), True
+            )
             for one in live.manifest.surveys
         ]
         assert [one.title for one in estimates if one] == ["tired", "tired: as most say"]
         assert await Estimates().of(live) == (), "six packets are too few for the desk to show"
-        result = audit_documents(encode_chain(live.chain), {one.head.number: await live.body_of(one.head) for one in live.chain}, protocols=PROTOCOLS)
+        result = audit_documents(
+            encode_chain(live.chain),
+            {one.head.number: await live.body_of(one.head) for one in live.chain},
+            protocols=PROTOCOLS,
+        )
         assert result.ok and result.model_checked and result.packets == 12, result.lines()
         other = {one.head.number: await live.body_of(one.head) for one in live.chain}
         claimed = json.loads(bodies["model", 0])
@@ -123,7 +130,9 @@ async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Pat
         invites = await host.aggregator.create_invites(manifest.study_id, 2, host.address)
         for guest, invite in zip(guests, invites, strict=True):
             sheet = await guest.peer.look(invite)
-            assert sheet.epsilon == nano(2.0) and sheet.packets == 2 and not sheet.objections and "twice" in sheet.summary
+            assert (
+                sheet.epsilon == nano(2.0) and sheet.packets == 2 and not sheet.objections and "twice" in sheet.summary
+            )
             await guest.peer.join(invite, sheet.epsilon)
         await live_on(clock, people, manifest.timetable.ends + 8 * 86400.0)
         for guest in guests:
@@ -160,9 +169,14 @@ def test_a_document_that_the_protocol_does_not_have_is_not_fetched(kind: str, bo
 def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, policy = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest, Policy(minimum_cohort=2)
     assert explain(manifest, policy, Ledger(policy.lifetime), START).objections == ()
-    central = Charge(Measure.CENTRAL, manifest.epsilon, Unit.RECORD, condition="one of two servers keeps its share to itself")
+    central = Charge(
+        Measure.CENTRAL, manifest.epsilon, Unit.RECORD, condition="one of two servers keeps its share to itself"
+    )
     monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: central)
-    assert any("more than the 0 allowed" in line for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections)
+    assert any(
+        "more than the 0 allowed" in line
+        for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections
+    )
 
 
 def test_a_model_is_read_by_its_own_protocol() -> None:

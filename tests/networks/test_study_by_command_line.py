@@ -129,7 +129,9 @@ class Play:
 
     async def _settle_in(self, number: int, home: Path) -> None:
         file = self.folder / f"{home.name}.csv"
-        file.write_text(f"age,sex,income\n{20 + 9 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n")
+        file.write_text(
+            f"age,sex,income\n{20 + 9 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n"
+        )
         done = await finish(await start("peer", "import", file, "--table", "person", "--home", home, "--json"))
         assert (done.json["table"], done.json["rows"]) == ("person", 1)
         budget = await anonml("peer", "budget", "--lifetime", "8", "--minimum-cohort", "3", "--home", home)

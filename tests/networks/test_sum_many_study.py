@@ -1,4 +1,5 @@
-"""A whole study in memory in which five members hold many records each: packets, two tellers, sum, model and its check."""
+"""A whole study in memory in which five members hold many records each: packets, two tellers, sum, model and its
+check."""
 
 from __future__ import annotations
 
@@ -94,7 +95,9 @@ async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.
     tags = world.settle(world.admit(packets))
     listed = world.list_of(tags)
     signatures = world.signatures(listed)
-    body = RoundSums(study.study_id, 0, (SlotSum(0, listed, tuple(signatures), tuple(world.noisy(signatures))),)).to_bytes()
+    body = RoundSums(
+        study.study_id, 0, (SlotSum(0, listed, tuple(signatures), tuple(world.noisy(signatures))),)
+    ).to_bytes()
     found = read_sum(study, 0, body)
     assert found.accepted == 5
     deviation = sqrt(2 * arrangement_of(study).sums[0].sigma_squared)

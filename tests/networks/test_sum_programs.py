@@ -1,4 +1,5 @@
-"""Studies of exact sums by real programs: peers offline in each round, tellers and the aggregator killed in the middle."""
+"""Studies of exact sums by real programs: peers offline in each round, tellers and the aggregator killed in the
+middle."""
 
 from __future__ import annotations
 

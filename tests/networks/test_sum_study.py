@@ -1,4 +1,5 @@
-"""A whole study of exact sums in memory: consent, ledger, packets of three members, two tellers, model and its check."""
+"""A whole study of exact sums in memory: consent, ledger, packets of three members, two tellers, model and its
+check."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ async def test_from_consent_to_a_model_that_anybody_checks(design: str, tmp_path
     assert tags == frozenset(packet.tag for packet in packets)
     listed = world.list_of(tags)
     signatures = world.signatures(listed)
-    body = RoundSums(study.study_id, 0, (SlotSum(0, listed, tuple(signatures), tuple(world.noisy(signatures))),)).to_bytes()
+    body = RoundSums(
+        study.study_id, 0, (SlotSum(0, listed, tuple(signatures), tuple(world.noisy(signatures))),)
+    ).to_bytes()
     found = read_sum(study, 0, body)
     assert found.accepted == len(ROWS) and len(found.values) == study.surveys[0].m
     part = SumPart()

@@ -68,7 +68,11 @@ def _endless(side: str) -> dict[tuple[str, str], bool]:
             if not isinstance(function, ast.AsyncFunctionDef):
                 continue
             for loop in (node for node in ast.walk(function) if isinstance(node, ast.While)):
-                endless = isinstance(loop.test, ast.Constant) or "stopped" in ast.unparse(loop.test) or "done()" in ast.unparse(loop.test)
+                endless = (
+                    isinstance(loop.test, ast.Constant)
+                    or "stopped" in ast.unparse(loop.test)
+                    or "done()" in ast.unparse(loop.test)
+                )
                 if endless and any(isinstance(node, ast.Await) for node in ast.walk(loop)):
                     found[path.relative_to(ROOT).as_posix(), function.name] = "guard.turn()" in ast.unparse(loop)
     return found

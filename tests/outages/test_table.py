@@ -1,4 +1,5 @@
-"""Each cell of the table of outages, met by the real command: it goes on or ends as the table says, and loses nothing."""
+"""Each cell of the table of outages, met by the real command: it goes on or ends as the table says, and loses
+nothing."""
 
 from __future__ import annotations
 

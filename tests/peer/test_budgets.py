@@ -170,7 +170,9 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
     assert "rho 0.1 (epsilon 2.15 at delta 0.000001)" in text and f"holds if “{IF}”" in text
     assert (sheet.budget_before, sheet.budget_after) == (3 * NANO // 10, NANO // 5)
     assert "perturbed" not in text and "eq. 6" not in text and "each record by itself" not in text
-    record = explain(costing(Charge(Measure.CENTRAL, NANO, Unit.RECORD, condition=IF)), policy, ledger_of(policy), START)
+    record = explain(
+        costing(Charge(Measure.CENTRAL, NANO, Unit.RECORD, condition=IF)), policy, ledger_of(policy), START
+    )
     assert "each record by itself" in " ".join(record.cost) and "factor of 2.72" in " ".join(record.cost)
 
 
@@ -200,7 +202,9 @@ def test_policy_and_entries_of_every_budget_are_stored_and_read_back(tmp_path: P
             for one in entries:
                 rows.insert(connection, "ledger", asdict(one))
         store.close()
-        assert store.policy() == policy and store.ledger() == Ledger(policy.lifetime, tuple(entries), policy.lifetimes())
+        assert store.policy() == policy and store.ledger() == Ledger(
+            policy.lifetime, tuple(entries), policy.lifetimes()
+        )
 
 
 def test_after_a_restore_nothing_is_left_of_any_budget(tmp_path: Path) -> None:

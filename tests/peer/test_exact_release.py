@@ -1,4 +1,5 @@
-"""An exact vector leaves in sealed shares, in a study whose charge is central, by `peer.release`, and in no other way."""
+"""An exact vector leaves in sealed shares, in a study whose charge is central, by `peer.release`, and in no other
+way."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, pee
 from tests.support.protocols import with_toy
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDY = COUNTED.replace('[design]\nkind = "noisy-count"\nepsilon = 2.0', '[design]\nkind = "exact-sum"\nmost = 1').replace(
-    "version = 1", 'version = 1\nprotocol = "exact-sum"'
-)
+STUDY = COUNTED.replace(
+    '[design]\nkind = "noisy-count"\nepsilon = 2.0', '[design]\nkind = "exact-sum"\nmost = 1'
+).replace("version = 1", 'version = 1\nprotocol = "exact-sum"')
 KEYS_OF_2 = evolve(KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE))
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 
@@ -85,7 +86,10 @@ def contribution(*values: int, tag: bytes = bytes(48)) -> CutVector:
 
 async def test_every_vector_gives_a_packet_of_one_size(ready) -> None:
     manifest, credential = ready
-    made = [release(manifest.study_id, manifest, contribution(*values), credential, os.urandom) for values in ((0, 1), (-5, 2**40))]
+    made = [
+        release(manifest.study_id, manifest, contribution(*values), credential, os.urandom)
+        for values in ((0, 1), (-5, 2**40))
+    ]
     assert len({len(one.sealed.ciphertext) for one in made}) == 1 and made[0].epsilon == exact_sum.RHO
 
 
@@ -102,10 +106,14 @@ async def test_what_may_not_leave_is_refused(ready, monkeypatch: pytest.MonkeyPa
     refused(SurveyAnswer(0, 0, RawCategory(1, 2)))
     histogram = FakeAggregator.with_study(DECLARED).manifest
     refused(contribution(1, 1), histogram)
-    monkeypatch.setattr(exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(b"", (b"a", b"b")), [lambda one: bytes(20)] * 2))
+    monkeypatch.setattr(
+        exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(b"", (b"a", b"b")), [lambda one: bytes(20)] * 2)
+    )
     with pytest.raises(Malformed, match="bytes of the public share"):
         release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
-    monkeypatch.setattr(exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(bytes(48), (b"a", b"b")), [lambda one: bytes(20)] * 2))
+    monkeypatch.setattr(
+        exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(bytes(48), (b"a", b"b")), [lambda one: bytes(20)] * 2)
+    )
     with pytest.raises(Malformed, match="2 shares of the study's lengths"):
         release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
     monkeypatch.undo()
@@ -126,8 +134,8 @@ def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> N
 
 
 def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None:
-    """Protocols make vectors and shares, the maker alone asks for open ones; `peer.release` alone asks for either form in
-    which a value leaves."""
+    """Protocols make vectors and shares, the maker alone asks for open ones; `peer.release` alone asks for either form
+    in which a value leaves."""
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "peer").rglob("*.py")):
         names = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
@@ -135,7 +143,8 @@ def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None
             found[path.relative_to(ROOT).as_posix()] = wanted
     assert found == {
         "peer/data/making/content.py": {"cut", "vector"}, "peer/protocols/histogram.py": {"perturb"},
-        "peer/protocols/sum/part.py": {"vector"}, "peer/protocols/sum/late.py": {"cut", "seal"}, "peer/release.py": {"perturb", "seal"},
+        "peer/protocols/sum/part.py": {"vector"}, "peer/protocols/sum/late.py": {"cut", "seal"},
+        "peer/release.py": {"perturb", "seal"},
     }  # fmt: skip
 
 
@@ -211,6 +220,9 @@ def test_a_named_protocol_and_its_design_belong_together() -> None:
     with pytest.raises(Malformed, match="protocol: the design one-packet is of histogram"):
         PROTOCOLS.proposal(DECLARED.replace("version = 1", 'version = 1\nprotocol = "one-packet"'))
     named = DECLARED.replace("version = 1", 'version = 1\nprotocol = "histogram"')
-    assert resolve(PROTOCOLS.proposal(named), KEYS, 1).to_bytes() == resolve(PROTOCOLS.proposal(DECLARED), KEYS, 1).to_bytes()
+    assert (
+        resolve(PROTOCOLS.proposal(named), KEYS, 1).to_bytes()
+        == resolve(PROTOCOLS.proposal(DECLARED), KEYS, 1).to_bytes()
+    )
 
 

@@ -54,7 +54,9 @@ def served_at(address: str) -> FakeAggregator:
     old = aggregator.manifest
     keys = StudyKeys(old.aggregator_key, old.sealing_key, old.credential_key, old.seed_commitment)
     manifest = resolve(parse_proposal(DECLARED), keys, int(aggregator.clock()), address=address)
-    found = FakeAggregator(manifest, aggregator.key, aggregator.sealing, aggregator.issuer, aggregator.value, aggregator.clock)
+    found = FakeAggregator(
+        manifest, aggregator.key, aggregator.sealing, aggregator.issuer, aggregator.value, aggregator.clock
+    )
     found.publish("manifest", manifest.to_bytes())
     return found
 

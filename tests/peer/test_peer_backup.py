@@ -224,7 +224,9 @@ async def test_a_passphrase_seals_stored_secrets_and_a_wrong_one_stops_nothing(t
         with pytest.raises(Refused, match="passphrase"):
             PeerApp(PeerHome(tmp_path), lambda: aggregator, aggregator.clock, os.urandom, wrong)
     app.close()
-    app = PeerApp(PeerHome(tmp_path), lambda: aggregator, aggregator.clock, os.urandom, "correct horse", evaluate=at_once)
+    app = PeerApp(
+        PeerHome(tmp_path), lambda: aggregator, aggregator.clock, os.urandom, "correct horse", evaluate=at_once
+    )
     await advance(app, aggregator, aggregator.manifest.timetable.ends - 1)
     assert len(aggregator.sent("packets")) == 1
 

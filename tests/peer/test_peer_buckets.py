@@ -62,7 +62,9 @@ async def test_a_whole_life_in_buckets(few: None, tmp_path: Path) -> None:
     assert len(set(first)) == len(first) == 3, "the own and two decoys"
     assert fetched(aggregator, "credentials") == first
     roster = next(number for number, made in aggregator.made.items() if made.document.kind == "roster")
-    assert len({at for what, at in aggregator.gets if what.startswith(f"buckets/{roster}/")}) == 3, "each at its own time"
+    assert len({at for what, at in aggregator.gets if what.startswith(f"buckets/{roster}/")}) == 3, (
+        "each at its own time"
+    )
     documents = {what for what, _at in aggregator.gets if what.startswith("documents")}
     assert documents == {"documents/1", "documents/2", "documents/3"}, "nothing whole"
     aggregator.transcribe()
@@ -177,7 +179,9 @@ async def test_several_slots_fetch_a_bucket_each(few: None, tmp_path: Path) -> N
     assert await advance(app, aggregator) is None
     assert len(numbers(aggregator, "transcript")) == aggregator.manifest.packets == len(aggregator.accepted)
     for number in numbers(aggregator, "transcript"):
-        assert [what for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")] == [f"buckets/{number}/0"]
+        assert [what for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")] == [
+            f"buckets/{number}/0"
+        ]
     assert {slot.status for slot in app.status()[0].slots} == {Status.INCLUDED}
 
 

@@ -45,7 +45,9 @@ async def stops(app: PeerApp, aggregator: FakeAggregator, said: str = "") -> Non
     assert stored(app, aggregator.study, "secrets") is None
 
 
-def publish_closing(aggregator: FakeAggregator, roster: bytes, signatures: list[bytes], value: bytes | None = None) -> None:
+def publish_closing(
+    aggregator: FakeAggregator, roster: bytes, signatures: list[bytes], value: bytes | None = None
+) -> None:
     aggregator.publish("roster", roster)
     aggregator.publish("seed", encode_seed(aggregator.study, value or aggregator.value))
     aggregator.publish("credentials", encode_credentials(aggregator.study, signatures))

@@ -152,7 +152,9 @@ async def test_all_randomness_of_packets_is_drawn_at_the_join_and_its_size_tells
 
         home = tmp_path / str(turn)
         peer(home, aggregator).close()
-        app = PeerApp(PeerHome(home), lambda aggregator=aggregator: aggregator, aggregator.clock, drawing, evaluate=at_once)
+        app = PeerApp(
+            PeerHome(home), lambda aggregator=aggregator: aggregator, aggregator.clock, drawing, evaluate=at_once
+        )
         await app.join(aggregator.invite, aggregator.manifest.epsilon)
         asked_at_join.add(tuple(asked))
         asked.clear()
@@ -188,5 +190,10 @@ def test_the_mask_never_touches_uniformity_and_parts_other_grounds() -> None:
 
     apart = int.from_bytes(first, "big") ^ int.from_bytes(second, "big")
     assert given(first, b"one") ^ given(second, b"one") == apart
-    others = {given(first, b"one"), given(first, b"two"), given(first, b"o", b"ne"), given(first, b"one", under=bytes(32))}
+    others = {
+        given(first, b"one"),
+        given(first, b"two"),
+        given(first, b"o", b"ne"),
+        given(first, b"one", under=bytes(32)),
+    }
     assert len(others) == 4

@@ -227,7 +227,9 @@ def test_another_story_is_answered_with_other_noise(other: str) -> None:
     survey, answers = (1 if other == "survey" else 0), (b"b" if other == "answers" else b"a")
     assert one.drawn(0, 0, b"a")(16) == one.drawn(0, 0, b"a")(16)
     assert told.drawn(0, survey, answers)(16) != one.drawn(0, 0, b"a")(16)
-    assert (told.drawn(0, survey)(16) != one.drawn(0, 0)(16)) == (other != "answers"), "nor does a missing answer share them"
+    assert (told.drawn(0, survey)(16) != one.drawn(0, 0)(16)) == (other != "answers"), (
+        "nor does a missing answer share them"
+    )
 
 
 def test_a_document_that_the_survey_needs_parts_the_noise_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +345,9 @@ async def test_a_packet_leaves_within_the_clock_margins_alone() -> None:
     drawn = [draw_send_time(window, margin, 0.0, lambda size, one=one: one * size) for one in (b"\x00", b"\xff")]
     assert drawn == [window.opens + margin, pytest.approx(window.closes - margin)]
     assert draw_send_time(window, margin, window.closes - margin, os.urandom) is None
-    assert not in_time(manifest, window, window.closes - margin) and in_time(manifest, window, window.closes - margin - 1)
+    assert not in_time(manifest, window, window.closes - margin) and in_time(
+        manifest, window, window.closes - margin - 1
+    )
     assert 1.0 <= making_allowance(manifest, window) <= 60.0
 
 

@@ -57,7 +57,9 @@ def test_without_its_documents_a_survey_waits() -> None:
     slots = [(slot.slot, slot.rows[-1].survey) for slot in manifest.slots]
     record = Record({}, None)
     ready = part_of(manifest).answers(manifest, record, slots, ())
-    assert {one.survey for one in ready} == {survey for _slot, survey in slots if not part_of(manifest).needs(manifest, survey)}
+    assert {one.survey for one in ready} == {
+        survey for _slot, survey in slots if not part_of(manifest).needs(manifest, survey)
+    }
     every = part_of(manifest).answers(manifest, record, slots, documents(manifest))
     assert len(every) == len(slots)
 

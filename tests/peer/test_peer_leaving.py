@@ -19,8 +19,11 @@ from tests.support.fake_aggregator import FakeAggregator, peer, reopened
 from tests.support.patience import until
 
 
-async def enrolled_and_running(tmp_path: Path, aggregator: FakeAggregator, clock: SteppedClock) -> tuple[PeerApp, asyncio.Task[None]]:
-    """A peer that sleeps until the roster is to be fetched, and its run, which sleeps until it looks for more studies."""
+async def enrolled_and_running(
+    tmp_path: Path, aggregator: FakeAggregator, clock: SteppedClock
+) -> tuple[PeerApp, asyncio.Task[None]]:
+    """A peer that sleeps until the roster is to be fetched, and its run, which sleeps until it looks for more
+    studies."""
     app = peer(tmp_path, aggregator)
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     running = asyncio.create_task(app.run())

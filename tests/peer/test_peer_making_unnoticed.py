@@ -45,7 +45,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The first random bytes of each packet that is finished. A stored member has no credential to finish it with."""
     found = list[bytes]()
 
-    def released(_study: object, _manifest: object, wish: Any, _credential: object, random_bytes: Any) -> ReleasedPacket:
+    def released(
+        _study: object, _manifest: object, wish: Any, _credential: object, random_bytes: Any
+    ) -> ReleasedPacket:
         found.append(random_bytes(16))
         return ReleasedPacket(wish.slot, wish.survey, NanoEpsilon(0), SealedPacket(b"sealed"), b"digest")
 
@@ -85,7 +87,9 @@ async def asked(stored: StoredMember, window: Window, body: bytes = b"") -> None
 
 
 @pytest.mark.parametrize(("left", "begun"), [(60.5, True), (59.5, False)])
-async def test_a_packet_that_would_be_ready_after_its_window_is_not_begun(tmp_path: Path, left: float, begun: bool) -> None:
+async def test_a_packet_that_would_be_ready_after_its_window_is_not_begun(
+    tmp_path: Path, left: float, begun: bool
+) -> None:
     """Making it takes a minute here, whatever it takes."""
     stored, window = answering(tmp_path, DECLARED, "histogram")
     stored.aggregator.clock.seconds = window.closes - stored.aggregator.manifest.timetable.margin - left
@@ -182,7 +186,9 @@ async def test_after_a_crash_a_barred_study_sends_nothing(
 @pytest.mark.parametrize("text", [DECLARED + COVERED, PAPER + COVERED, BINNED, CUT])
 def test_every_window_that_waits_for_no_document_is_filled_and_no_other(text: str) -> None:
     manifest = FakeAggregator.with_study(text).manifest
-    run: Any = SimpleNamespace(departure_times=lambda known, since: DepartureTimes(known, since, 0.0, Random(1).randbytes))
+    run: Any = SimpleNamespace(
+        departure_times=lambda known, since: DepartureTimes(known, since, 0.0, Random(1).randbytes)
+    )
     cover = first_cover(run, manifest, (), 0.0)
     waits = {window: bool(documents_of(manifest, surveys_in(manifest, window))) for window in manifest.windows}
     filled = [manifest.survey(one.survey).window for one in cover]

@@ -1,4 +1,5 @@
-"""A peer holds the packets of each slot, and the list of each sum, to the signed roster. Buckets: `test_bucket_liars`."""
+"""A peer holds the packets of each slot, and the list of each sum, to the signed roster. Buckets:
+`test_bucket_liars`."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ async def test_a_slot_of_more_packets_than_members_is_not_looked_into(
 
 
 @pytest.mark.parametrize(("packets", "ends"), CROWD)
-async def test_packets_that_are_spelled_short_are_counted_in_the_list(tmp_path: Path, packets: int, ends: State) -> None:
+async def test_packets_that_are_spelled_short_are_counted_in_the_list(
+    tmp_path: Path, packets: int, ends: State
+) -> None:
     aggregator, app = await closed(tmp_path, DECLARED)
     await advance(app, aggregator, aggregator.manifest.surveys[-1].window.closes + 1)
     for survey in aggregator.manifest.surveys:
@@ -119,5 +122,8 @@ def test_a_length_holds_the_number_of_items_that_it_was_made_of(each: int) -> No
     for count in (0, 1, 23, 24, 25, 255, 256, 257, 65535, 65536, 10**6):
         length = 36 + list_length(count, each)
         assert most_items(length, 37, each) == count
-        assert most_items(length + each - 1, 37, each) in {count, count + (list_length(count + 1, each) < list_length(count, each) + each)}
+        assert most_items(length + each - 1, 37, each) in {
+            count,
+            count + (list_length(count + 1, each) < list_length(count, each) + each),
+        }
         assert most_items(length - 1, 37, each) == max(0, count - 1)

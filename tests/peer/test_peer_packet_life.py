@@ -80,7 +80,9 @@ def test_every_move_of_both_tables_is_an_arrow() -> None:
 
 
 def test_a_diagram_begins_at_what_nothing_precedes_and_ends_where_nothing_follows() -> None:
-    drawn = mermaid([(None, PacketEvent.JOURNALLED, Status.QUEUED, ()), (Status.QUEUED, PacketEvent.GIVEN_UP, Status.GIVEN_UP, ())])
+    drawn = mermaid(
+        [(None, PacketEvent.JOURNALLED, Status.QUEUED, ()), (Status.QUEUED, PacketEvent.GIVEN_UP, Status.GIVEN_UP, ())]
+    )
     assert drawn.splitlines()[2:-1] == [
         "    [*] --> queued: journalled", "    queued --> given_up: given-up", "    given_up --> [*]",
     ]

@@ -71,14 +71,17 @@ from tests.support.tries import examples
 
 COVERED = "\n[cover]\nconnections = 5\n"
 CUT = PAPER.replace("bins = 2", "cuts = [40]")
-AGGREGATORS = [FakeAggregator.with_study(text) for text in (DECLARED, BINNED, PAPER, CUT, DECLARED + COVERED, PAPER + COVERED)]
+AGGREGATORS = [
+    FakeAggregator.with_study(text) for text in (DECLARED, BINNED, PAPER, CUT, DECLARED + COVERED, PAPER + COVERED)
+]
 CLOSE = 60.0
 """Seconds before the last instant of a window within which a peer need not get anything done any more."""
 
 
 def study_of(aggregator: FakeAggregator, draws: tuple[int, ...], **changed: Any) -> AnsweringStudy:
     common: dict[str, Any] = {
-        "study": aggregator.study, "address": "127.0.0.1:9", "aggregator": bytes(32), "state": State.CHECKED, "reason": "",
+        "study": aggregator.study, "address": "127.0.0.1:9", "aggregator": bytes(32), "state": State.CHECKED,
+        "reason": "",
         "manifest_bytes": aggregator.manifest.to_bytes(), "consented": aggregator.manifest.epsilon, "minimum_cohort": 3,
         "chain_bytes": b"", "draws": draws, "barred": False, "manifests": Manifests(PROTOCOLS), "secrets": b"",
         "roster_digest": b"", "seed": b"", "credential": b"", "snapshot": b"",
@@ -133,7 +136,9 @@ class Life:
                 for slot, survey in undecided(self.study, list(self.outbox.values()), window):
                     self.put(slot, survey, 0.0, Status.MISSED)
             case Answer() | CheckHeads() if away:
-                not_before = retry_at(self.study.manifest, job, self.memory.failures(job), self.now, self.random.randbytes)
+                not_before = retry_at(
+                    self.study.manifest, job, self.memory.failures(job), self.now, self.random.randbytes
+                )
                 self.memory = self.memory.with_failure(job, not_before)
             case Answer(window=window):
                 self.journal(window)
@@ -190,7 +195,9 @@ seeds = st.integers(0, 2**32)
 
 
 @settings(max_examples=examples(120), deadline=None)
-@given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000), woken=st.floats(-600, 9000))
+@given(
+    study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000), woken=st.floats(-600, 9000)
+)
 def test_a_packet_meets_every_window_that_it_could_have_met(
     study: AnsweringStudy, seed: int, head_checks: int, back: float, woken: float
 ) -> None:
@@ -211,7 +218,9 @@ def test_a_packet_meets_every_window_that_it_could_have_met(
 
 @settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000))
-def test_a_packet_never_has_two_jobs_and_leaves_once(study: AnsweringStudy, seed: int, head_checks: int, back: float) -> None:
+def test_a_packet_never_has_two_jobs_and_leaves_once(
+    study: AnsweringStudy, seed: int, head_checks: int, back: float
+) -> None:
     start = float(study.manifest.windows[0].opens)
     life = Life(study, Random(seed), head_checks, start + back, start - 600)
     for _due_job in life.jobs():
@@ -260,7 +269,14 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
 ) -> None:
     window = AGGREGATORS[0].manifest.windows[0]
     times = RunnerMemory().with_end(Answer(window), ended)
-    fetches = (Verify(), Look(), Answer(window), CheckHeads(window, 0), jobs.ChooseTranscripts(), jobs.FetchTranscripts(()))
+    fetches = (
+        Verify(),
+        Look(),
+        Answer(window),
+        CheckHeads(window, 0),
+        jobs.ChooseTranscripts(),
+        jobs.FetchTranscripts(()),
+    )
     for job in (*fetches, CheckBefore(3, due), Send(3, due)):
         assert isinstance(job, YIELDING)
         assert held_up(times, job, due, now) == (due < ended <= now)
@@ -273,7 +289,11 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
 
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    study=studies(), seed=seeds, failures=st.integers(0, 30), left=st.floats(1, 4000), which=st.sampled_from([Verify(), Look(), Withdraw()]),
+    study=studies(),
+    seed=seeds,
+    failures=st.integers(0, 30),
+    left=st.floats(1, 4000),
+    which=st.sampled_from([Verify(), Look(), Withdraw()]),
 )
 def test_a_retry_comes_before_the_end_that_it_is_for(
     study: AnsweringStudy, seed: int, failures: int, left: float, which: Job
@@ -289,7 +309,8 @@ WEEK = 7 * 86400
 
 
 def looks(collect: str, share: bytes) -> tuple[Manifest, list[float]]:
-    """A study that enrols for a week and settles for an hour, and the seconds that are left of the week at each look."""
+    """A study that enrols for a week and settles for an hour, and the seconds that are left of the week at each
+    look."""
     text = DECLARED.replace('enrol = "1h"', 'enrol = "7d"').replace('settle = "10m"', 'settle = "1h"')
     manifest = FakeAggregator.with_study(text.replace('collect = "1h"', f'collect = "{collect}"')).manifest
     now, left = float(manifest.timetable.enrol_closes - WEEK), list[float]()
@@ -304,7 +325,9 @@ def test_looks_for_an_early_roster_are_few_and_follow_from_the_timetable(collect
     for share, count in ((b"\xff" * 8, fewest), (bytes(8), most)):
         manifest, left = looks(collect, share)
         assert len(left) == count
-        assert all(one <= 0.7001 * other for other, one in pairwise(left)), "a clock's error is known to less than twice"
+        assert all(one <= 0.7001 * other for other, one in pairwise(left)), (
+            "a clock's error is known to less than twice"
+        )
         assert left[-1] <= 900, "down to a quarter of the settling time"
         lasts = manifest.windows[-1].closes - manifest.timetable.enrol_closes
         assert min(0.5 * WEEK, lasts) <= left[0] <= 1.4001 * lasts
@@ -317,17 +340,24 @@ def test_a_clock_that_is_behind_by_more_than_the_first_look_shows_lets_no_packet
     assert all(earliest(manifest, window, left[1]) < window.closes for window in manifest.windows)
 
 
-@pytest.mark.parametrize(("attempts", "send_at", "now", "behind", "expected"), [
-    (0, 1000, 1000, 0.0, None),
-    (3, 1000, 1000, 0.0, None),
-    (4, 1000, 1000, 0.0, Hindrance("never acknowledged")),
-    (0, 3301, 3301, 0.0, Hindrance("its window passed")),
-    (0, 3300, 3300, 0.0, None),
-    (0, 1000, 1011, 0.0, Hindrance()),
-    (0, 1000, 1009, 0.0, None),
-    (0, 1000, 1000, 800.0, Hindrance()),
-    (0, 200, 200, 0.0, Hindrance()),
-], ids=["due", "last attempt", "tried enough", "no retry left", "last instant", "overdue", "hardly late", "early by the home's clock", "early"])
+@pytest.mark.parametrize(
+    ("attempts", "send_at", "now", "behind", "expected"),
+    [
+        (0, 1000, 1000, 0.0, None),
+        (3, 1000, 1000, 0.0, None),
+        (4, 1000, 1000, 0.0, Hindrance("never acknowledged")),
+        (0, 3301, 3301, 0.0, Hindrance("its window passed")),
+        (0, 3300, 3300, 0.0, None),
+        (0, 1000, 1011, 0.0, Hindrance()),
+        (0, 1000, 1009, 0.0, None),
+        (0, 1000, 1000, 800.0, Hindrance()),
+        (0, 200, 200, 0.0, Hindrance()),
+    ],
+    ids=[
+        "due", "last attempt", "tried enough", "no retry left", "last instant", "overdue", "hardly late",
+        "early by the home's clock", "early",
+    ],
+)
 def test_a_packet_leaves_only_at_its_time(
     attempts: int, send_at: float, now: float, behind: float, expected: Hindrance | None
 ) -> None:
@@ -338,7 +368,9 @@ def test_a_packet_leaves_only_at_its_time(
 
 
 def test_every_state_that_is_not_a_last_one_has_jobs_and_the_last_ones_have_none() -> None:
-    assert set(JOBS) == {ConsentedStudy, EnrolledStudy, EvaluatingStudy, AnsweringStudy, DecidedStudy, SentStudy, LeavingStudy}
+    assert set(JOBS) == {
+        ConsentedStudy, EnrolledStudy, EvaluatingStudy, AnsweringStudy, DecidedStudy, SentStudy, LeavingStudy,
+    }
     assert EndedStudy not in JOBS and LAST
     assert all(issubclass(kind, Study) for kind in JOBS)
 
@@ -347,7 +379,13 @@ def test_who_sleeps_past_closing_with_its_enrolment_unacknowledged_checks_the_ro
     aggregator = AGGREGATORS[0]
     closes = float(aggregator.manifest.timetable.enrol_closes)
     member = study_of(aggregator, ())
-    common = {name: getattr(member, name) for name in ("study", "address", "aggregator", "manifest_bytes", "reason", "consented", "minimum_cohort", "chain_bytes", "draws", "barred", "manifests", "secrets")}
+    common = {
+        name: getattr(member, name)
+        for name in (
+            "study", "address", "aggregator", "manifest_bytes", "reason", "consented", "minimum_cohort", "chain_bytes",
+            "draws", "barred", "manifests", "secrets",
+        )
+    }
     consented = ConsentedStudy(**common, state=State.CONSENTED, enrolment=b"", due=5.0, snapshot=None)
     for now, kind in ((closes - 1, jobs.Enrol), (closes, Verify)):
         (found,) = planned(consented, PlanInputs([], RunnerMemory(), now, Settings()))

@@ -1,4 +1,5 @@
-"""A route that cannot carry anything yet: packets and dummies are drawn again, no attempt is counted, none is flushed."""
+"""A route that cannot carry anything yet: packets and dummies are drawn again, no attempt is counted, none is
+flushed."""
 
 import os
 import sqlite3

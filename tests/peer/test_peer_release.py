@@ -79,7 +79,8 @@ async def test_retries_send_the_same_bytes_at_most_four_times_and_the_charge_sta
 async def test_an_attempt_that_was_cut_off_is_drawn_anew_and_not_repeated_at_once(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
-    app.store.redraw(aggregator.study, PacketKey(0, 0), window(aggregator).opens + 600.0)  # so that the retry lies within the window too
+    # So that the retry lies within the window too.
+    app.store.redraw(aggregator.study, PacketKey(0, 0), window(aggregator).opens + 600.0)
     (slot,) = app.store.outbox(aggregator.study)
     aggregator.clock.seconds = slot.send_at
     app.store.attempt(aggregator.study, PacketKey(0, 0), slot.send_at + 500)  # killed right after this commit
@@ -308,7 +309,9 @@ def test_two_studies_consented_at_once_cannot_overrun_the_budget(tmp_path: Path)
         outcomes: list[str] = []
         gate = threading.Barrier(2)
 
-        def consent(aggregator: FakeAggregator, home: Path = tmp_path / str(turn), gate=gate, outcomes=outcomes) -> None:
+        def consent(
+            aggregator: FakeAggregator, home: Path = tmp_path / str(turn), gate=gate, outcomes=outcomes
+        ) -> None:
             app = reopened(PeerHome(home), aggregator)
             gate.wait()
             try:

@@ -161,9 +161,13 @@ def test_an_expected_direction_stands_beside_its_feature() -> None:
     learned = DECLARED.replace("[schedule]", '[learning]\nclassifier = "additive"\n[schedule]')
     told = learned.replace('cuts = [30, 60]', 'cuts = [30, 60]\nexpects = -1')
     with_one, without = (
-        explain(FakeAggregator.with_study(text).manifest, Policy(), Ledger(10 * NANO), START) for text in (told, learned)
+        explain(FakeAggregator.with_study(text).manifest, Policy(), Ledger(10 * NANO), START)
+        for text in (told, learned)
     )
-    assert [one.expects for one in with_one.features] == ["Staff expect that the higher “age” is, the less often “tired” is a yes.", ""]
+    assert [one.expects for one in with_one.features] == [
+        "Staff expect that the higher “age” is, the less often “tired” is a yes.",
+        "",
+    ]
     assert "says nothing about you and costs you nothing" in " ".join(with_one.statements)
     assert not any(one.expects for one in without.features) and "expect" not in " ".join(without.statements)
 

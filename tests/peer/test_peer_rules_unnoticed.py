@@ -139,7 +139,10 @@ def test_a_decided_slot_is_not_decided_again_and_a_window_without_a_slot_is_fill
 def test_a_study_that_a_restore_barred_answers_no_window() -> None:
     (window, *_) = PLAIN.manifest.windows
     inputs = PlanInputs([], RunnerMemory(), float(window.opens) - 60.0, Settings())
-    jobs = {barred: {type(one.job) for one in planned(study_of(PLAIN, (0,), barred=barred), inputs)} for barred in (False, True)}
+    jobs = {
+        barred: {type(one.job) for one in planned(study_of(PLAIN, (0,), barred=barred), inputs)}
+        for barred in (False, True)
+    }
     assert Answer in jobs[False] and Miss not in jobs[False] and Miss in jobs[True] and Answer not in jobs[True]
 
 

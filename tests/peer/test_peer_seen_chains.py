@@ -1,5 +1,5 @@
-"""One story for everything that a home fetches: a look, a second yes, a prediction and a report are held to the chain that
-was seen before, and what they bring is kept."""
+"""One story for everything that a home fetches: a look, a second yes, a prediction and a report are held to the chain
+that was seen before, and what they bring is kept."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ async def test_another_story_is_told_stops_the_study_and_leaves_a_proof(tmp_path
     assert status.state is State.STOPPED and status.reserved == 0 and "two different documents" in status.reason
     ((study, _what, proof),) = app.evidence()
     assert study == aggregator.study and parse_kept_evidence(proof, aggregator.manifest).number == 1
-    assert [signed.head.kind for signed in app.store.study(study).chain] == ["manifest", "report"], "the first story stays"
+    assert [signed.head.kind for signed in app.store.study(study).chain] == ["manifest", "report"], (
+        "the first story stays"
+    )
 
 
 async def test_a_study_that_is_over_stays_so_and_the_proof_is_kept(tmp_path: Path) -> None:

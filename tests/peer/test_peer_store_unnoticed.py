@@ -100,7 +100,9 @@ def test_a_study_that_was_ended_meanwhile_journals_nothing(tmp_path: Path, event
 
 
 @pytest.mark.parametrize(("retired", "state"), [(False, State.LEAVING), (True, State.WITHDRAWN)])
-async def test_a_home_that_was_moved_elsewhere_owes_nobody_a_withdrawal(tmp_path: Path, retired: bool, state: State) -> None:
+async def test_a_home_that_was_moved_elsewhere_owes_nobody_a_withdrawal(
+    tmp_path: Path, retired: bool, state: State
+) -> None:
     """The home that was restored from it is still a member."""
     aggregator = FakeAggregator.with_study(DECLARED)
     app = peer(tmp_path, aggregator)

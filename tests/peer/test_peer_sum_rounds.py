@@ -1,4 +1,5 @@
-"""A peer in several rounds of sums: each document is fetched once, a round is charged once, copies make the same shares."""
+"""A peer in several rounds of sums: each document is fetched once, a round is charged once, copies make the same
+shares."""
 
 from __future__ import annotations
 
@@ -96,12 +97,14 @@ async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
     for survey in study.surveys[2:]:
         await advance(app, aggregator, survey.window.closes + 1)
     assert spent(app) == (2 * first.epsilon, 0) and len(aggregator.accepted) == 2
-    assert [one.status for one in app.status()[0].slots][2:] == [Status.MISSED] * 2, "no round is waited for without end"
+    assert [one.status for one in app.status()[0].slots][2:] == [Status.MISSED] * 2, (
+        "no round is waited for without end"
+    )
 
 
 async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
-    """The public share and the opened shares of what the peer and a copy of its home send; the copy is made at the end of
-    enrolment."""
+    """The public share and the opened shares of what the peer and a copy of its home send; the copy is made at the end
+    of enrolment."""
     aggregator = FakeAggregator.with_study(sum_study(TABLES))
     aggregator.publish("tellers", countersigned(aggregator.manifest))
     study = aggregator.manifest
@@ -123,7 +126,9 @@ async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
         copy.close()
         packet = packet_in(study, aggregator.opened("packets", aggregator.sent("packets")[-1]))
         assert isinstance(packet, Packet)
-        infos = [share_info(packet.occasion, packet.tag, teller) for teller in range(len(arrangement_of(study).tellers))]
+        infos = [
+            share_info(packet.occasion, packet.tag, teller) for teller in range(len(arrangement_of(study).tellers))
+        ]
         opened = [opener(teller).open(share, infos[teller]) for teller, share in enumerate(packet.shares)]
         made.append([packet.tag, packet.report, *opened, packet.token, *packet.shares])
     assert len(aggregator.accepted) == 1, "the second one's tag is spent"
@@ -131,13 +136,15 @@ async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
 
 
 async def test_copies_of_a_home_make_the_same_shares_under_seals_of_their_own(tmp_path: Path) -> None:
-    """So they show no more than one of them, but that there are two. Their tokens have proofs of their own: both answers to
-    one drawn number would show the secret."""
+    """So they show no more than one of them, but that there are two. Their tokens have proofs of their own: both
+    answers to one drawn number would show the secret."""
     one, other = await two_copies(tmp_path, other_data=False)
     assert one[:4] == other[:4]
     assert all(a != b for a, b in zip(one[4:], other[4:], strict=True)) and len(one[4]) == len(other[4])
     points = [{token[at : at + 48] for at in range(48, 4 * 48, 48)} for token in (one[4], other[4])]
-    assert len(points[0]) == 3 and not points[0] & points[1], "the proofs' scalars are drawn for the packet, seals included"
+    assert len(points[0]) == 3 and not points[0] & points[1], (
+        "the proofs' scalars are drawn for the packet, seals included"
+    )
 
 
 async def test_copies_with_other_data_share_no_randomness(tmp_path: Path) -> None:

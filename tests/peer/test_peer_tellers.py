@@ -43,7 +43,8 @@ def words_of(number: int) -> str:
 
 def told(offers: list[TellerEntry]) -> str:
     return "".join(
-        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n' for one in offers
+        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n'
+        for one in offers
     )
 
 
@@ -56,7 +57,9 @@ def sheet_of(manifest: Manifest, known: dict[str, list[bytes]] | None = None) ->
     return explain(manifest, Policy(), Ledger(10 * NANO, ()), START, "", known)
 
 
-def shown(manifest: Manifest, folder: Path, capsys: pytest.CaptureFixture[str], known: dict[str, list[bytes]] | None = None) -> str:
+def shown(
+    manifest: Manifest, folder: Path, capsys: pytest.CaptureFixture[str], known: dict[str, list[bytes]] | None = None
+) -> str:
     capsys.readouterr()
     show_sheet(sheet_of(manifest, known), own_data(folder / "data.sqlite", manifest.tables), folder, queries=False)
     return " ".join(capsys.readouterr().out.split())
@@ -65,7 +68,9 @@ def shown(manifest: Manifest, folder: Path, capsys: pytest.CaptureFixture[str], 
 # Before the yes
 
 
-def test_the_terminal_shows_each_tellers_name_words_and_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_each_tellers_name_words_and_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = shown(manifest_of(MOMENTS), tmp_path, capsys)
     for number, name in enumerate(("clinic", "students")):
         assert f"Teller “{name}” at “127.0.0.1:900{number}”: {words_of(number)}" in said
@@ -75,7 +80,13 @@ def test_the_terminal_shows_each_tellers_name_words_and_address(tmp_path: Path, 
 def test_the_json_has_them_too(tmp_path: Path) -> None:
     manifest = manifest_of(MOMENTS)
     plain = sheet_json(sheet_of(manifest), own_data(tmp_path / "data.sqlite", manifest.tables))
-    assert json.loads(json.dumps(plain))["tellers"][1] == {"name": "students", "words": words_of(1), "address": "127.0.0.1:9001", "known": False, "earlier": []}
+    assert json.loads(json.dumps(plain))["tellers"][1] == {
+        "name": "students",
+        "words": words_of(1),
+        "address": "127.0.0.1:9001",
+        "known": False,
+        "earlier": [],
+    }
     assert any(CHECK in line for line in plain["statements"])
 
 
@@ -90,7 +101,9 @@ async def test_the_page_has_them_before_the_question(tmp_path: Path) -> None:
     assert CHECK in before and "Different words, or none to be found: count that teller as the aggregator's." in before
 
 
-@pytest.mark.parametrize(("spare", "rests"), [(False, "The promise rests on one of these"), (True, "The promise rests on two of these")])
+@pytest.mark.parametrize(
+    ("spare", "rests"), [(False, "The promise rests on one of these"), (True, "The promise rests on two of these")]
+)
 def test_the_sentence_says_on_how_many_the_promise_rests(spare: bool, rests: str) -> None:
     from peer.rules.tellers import to_check
 
@@ -100,7 +113,9 @@ def test_the_sentence_says_on_how_many_the_promise_rests(spare: bool, rests: str
 # Remembered words
 
 
-async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = FakeAggregator.with_study(sum_study(MOMENTS, minimum=20), Clock(START))
     first.publish("tellers", countersigned(first.manifest))
     app = peer(tmp_path, first)
@@ -117,8 +132,12 @@ async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(tmp_path
         changed = manifest_of(MOMENTS, told([offer(0, "clinic"), offer(2, name)]))
         sheet = sheet_of(changed, known)
         assert [one.earlier for one in sheet.tellers] == [(), (words_of(1),)]
-        assert any("had other words in a study that you joined" in line and words_of(1) in line for line in sheet.statements)
-    assert OTHER in shown(manifest_of(MOMENTS, told([offer(0, "clinic"), offer(2, "students")])), tmp_path, capsys, known)
+        assert any(
+            "had other words in a study that you joined" in line and words_of(1) in line for line in sheet.statements
+        )
+    assert OTHER in shown(
+        manifest_of(MOMENTS, told([offer(0, "clinic"), offer(2, "students")])), tmp_path, capsys, known
+    )
 
 
 async def test_the_page_warns_beside_the_teller(tmp_path: Path) -> None:
@@ -152,17 +171,33 @@ def test_one_address_twice_is_refused_where_a_study_is_written_and_where_a_peer_
 
 
 OTHER_SPELLINGS = [
-    *(f"{ONION}{rest}" for rest in ("", ":", ":81", ":080", ":+80", ":8_0", ":٨٠", " :80", ".:80", ":80 ", ":80/", ":80:80", ":65616")),
+    *(
+        f"{ONION}{rest}"
+        for rest in ("", ":", ":81", ":080", ":+80", ":8_0", ":٨٠", " :80", ".:80", ":80 ", ":80/", ":80:80", ":65616")
+    ),
     *(f"{before}{ONION}:80" for before in (" ", "www.", "user@", "user:80@", "http://", "//", "\u200b", ".")),
-    f"{ONION.upper()}:80", f"{ONION.removesuffix('.onion')}.ONION:80", f"{ONION.removesuffix('.onion')}:80", f"z{ONION[1:]}:80",
-    f"{ONION.removesuffix('onion')}ｏnion:80", f"{ONION.replace('.', '。')}:80",
-    *(f"127.0.0.1{rest}" for rest in ("", ":", ":0", ":08761", ":+8761", ":8_761", ":٨٧٦١", ":65536", ":74297", ":-1", ".:8761", ":8761 ", ":8761/")),
+    f"{ONION.upper()}:80", f"{ONION.removesuffix('.onion')}.ONION:80", f"{ONION.removesuffix('.onion')}:80",
+    f"z{ONION[1:]}:80", f"{ONION.removesuffix('onion')}ｏnion:80", f"{ONION.replace('.', '。')}:80",
+    *(
+        f"127.0.0.1{rest}"
+        for rest in (
+            "", ":", ":0", ":08761", ":+8761", ":8_761", ":٨٧٦١", ":65536", ":74297", ":-1", ".:8761", ":8761 ",
+            ":8761/",
+        )
+    ),
     *(f"{host}:8761" for host in (
-        "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "127.000.000.001", "127.0.0.2", "127.255.255.254", "0", "0.0.0.0",
-        "[::1]", "::1", "[0:0:0:0:0:0:0:1]", "[::0001]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::1%lo]", "[::]", "localhost", "LOCALHOST",
-        "localhost.", "ip6-localhost", "user@127.0.0.1", "http://127.0.0.1", "１２７.0.0.1", "127。0。0。1",
+        "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "127.000.000.001", "127.0.0.2",
+        "127.255.255.254", "0", "0.0.0.0", "[::1]", "::1", "[0:0:0:0:0:0:0:1]", "[::0001]", "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]", "[::1%lo]", "[::]", "localhost", "LOCALHOST", "localhost.", "ip6-localhost",
+        "user@127.0.0.1", "http://127.0.0.1", "１２７.0.0.1", "127。0。0。1",
     )),
-    *(f"{host}:80" for host in ("example.org", "Example.org", "example.org.", "xn--bcher-kva.example", "bücher.example", "192.0.2.1", "[2001:db8::1]")),
+    *(
+        f"{host}:80"
+        for host in (
+            "example.org", "Example.org", "example.org.", "xn--bcher-kva.example", "bücher.example", "192.0.2.1",
+            "[2001:db8::1]",
+        )
+    ),
     "place 0", "", " ", "\n",
 ]
 """Of three places, and of places that no teller has."""
@@ -182,9 +217,17 @@ def test_a_teller_s_place_has_one_spelling_wherever_it_is_written_or_read(spelle
 
 @pytest.mark.parametrize("spelled", [f"{ONION}:80", "127.0.0.1:1", "127.0.0.1:8760", "127.0.0.1:65535"])
 def test_the_one_spelling_is_taken_everywhere_and_by_an_editor(spelled: str) -> None:
-    assert offer(0, "clinic", spelled).address == Place("clinic", spelled).address == TellerPlace("clinic", spelled).address
+    assert (
+        offer(0, "clinic", spelled).address
+        == Place("clinic", spelled).address
+        == TellerPlace("clinic", spelled).address
+    )
     assert re.search(TELLER_ADDRESS, spelled)
-    assert [one for one in OTHER_SPELLINGS if re.search(TELLER_ADDRESS, one)] == [f"z{ONION[1:]}:80", "127.0.0.1:65536", "127.0.0.1:74297"]
+    assert [one for one in OTHER_SPELLINGS if re.search(TELLER_ADDRESS, one)] == [
+        f"z{ONION[1:]}:80",
+        "127.0.0.1:65536",
+        "127.0.0.1:74297",
+    ]
 
 
 @pytest.mark.parametrize("second", ["Clinic", "clinic ", "ｃｌｉｎｉｃ"])
@@ -194,7 +237,10 @@ def test_a_name_that_looks_the_same_is_refused_too(second: str) -> None:
 
 
 def test_one_key_twice_is_refused_too() -> None:
-    offers = [offer(0, "clinic"), TellerEntry("students", "127.0.0.1:9001", offer(0, "x").key, opener(1).public_key, bytes([9]) * 32)]
+    offers = [
+        offer(0, "clinic"),
+        TellerEntry("students", "127.0.0.1:9001", offer(0, "x").key, opener(1).public_key, bytes([9]) * 32),
+    ]
     with pytest.raises((Malformed, InvalidValue), match="a different key for each"):
         manifest_of(MOMENTS, told(offers))
     _demand_refused(offers, "a different key for each")

@@ -131,9 +131,14 @@ def test_evidence_about_another_sum_proves_nothing(study: bytes | None, number: 
     aggregator = a_study(GRADIENT)
     arrangement, own = arrangement_of(aggregator.manifest), aggregator.study
     occasions = [Occasion(one, about, about) for one, about in ((own, 1), (study or own, number))]
-    fitting, foreign = ([ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)] for occasion in occasions)
+    fitting, foreign = (
+        [ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)]
+        for occasion in occasions
+    )
     evidence = disagreement_of(*fitting, arrangement).to_bytes()
-    assert parse_unsummed(arrangement, own, UnsummedRound(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence
+    assert (
+        parse_unsummed(arrangement, own, UnsummedRound(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence
+    )
     forged = disagreement_of(*foreign, arrangement).to_bytes()
     with pytest.raises(RejectedProof, match=r"proves? nothing"):
         parse_unsummed(arrangement, own, UnsummedRound(own, 1, Why.DISAGREED, forged).to_bytes())

@@ -46,7 +46,8 @@ ERRORS = {"AnonmlError"}
 TOLD = {"Advice", "Check", "DetectedFile", "KeptFile"}
 """Other classes of texts for the owner."""
 METHODS = {"append", "damaged", "full", "apply", "end", "note", "settle_withdrawal", "inclusion"}
-"""Methods and functions that are given a note, the reason of a fault, or the one that a study's state is stored with."""
+"""Methods and functions that are given a note, the reason of a fault, or the one that a study's state is stored
+with."""
 MAKERS = {"say": 1, "say_many": 2}
 """How many patterns each takes."""
 WORDS = 3
@@ -90,7 +91,9 @@ def _plain_in(node: ast.AST) -> Iterator[ast.Constant | ast.JoinedStr]:
         if len(re.findall(r"[^\W\d_]+", _literal(node))) >= WORDS:
             yield node
         return
-    patterns = node.args[: MAKERS[_name(node.func)]] if isinstance(node, ast.Call) and _name(node.func) in MAKERS else []
+    patterns = (
+        node.args[: MAKERS[_name(node.func)]] if isinstance(node, ast.Call) and _name(node.func) in MAKERS else []
+    )
     for child in ast.iter_child_nodes(node):
         if child not in patterns:
             yield from _plain_in(child)
@@ -112,8 +115,14 @@ def plain_texts(tree: ast.Module) -> list[int]:
     found: set[int] = set()
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_told(node)):
         for given in (*call.args, *(keyword.value for keyword in call.keywords)):
-            named = [value for node in ast.walk(given) if isinstance(node, ast.Name) for value in bound.get(node.id, [])]
-            texts = [one for one in named if isinstance(one, ast.Constant | ast.JoinedStr | ast.IfExp | ast.BoolOp | ast.BinOp)]
+            named = [
+                value for node in ast.walk(given) if isinstance(node, ast.Name) for value in bound.get(node.id, [])
+            ]
+            texts = [
+                one
+                for one in named
+                if isinstance(one, ast.Constant | ast.JoinedStr | ast.IfExp | ast.BoolOp | ast.BinOp)
+            ]
             found |= {text.lineno for one in (given, *texts) for text in _plain_in(one)}
     return sorted(found)
 
@@ -134,7 +143,9 @@ def _calls_of_makers() -> Iterator[tuple[str, ast.Call]]:
     for file in (*_modules("anon"), *_modules("peer")):
         for node in ast.walk(_tree(file)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
-                imported = any(isinstance(one, ast.ImportFrom) and one.module == "anon.text.sentences" for one in _tree(file).body)
+                imported = any(
+                    isinstance(one, ast.ImportFrom) and one.module == "anon.text.sentences" for one in _tree(file).body
+                )
                 if imported:
                     yield f"{file.relative_to(ROOT).as_posix()}:{node.lineno}", node
 

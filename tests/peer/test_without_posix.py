@@ -19,7 +19,9 @@ PROGRAM = Path(__file__).with_name("without_posix.py")
 
 @pytest.mark.slow
 def test_a_life_from_join_to_found_again_without_posix(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, check=False, timeout=240
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout)
     assert told["state"] == "finished" and told["slots"] == ["included"] and told["rows"] > 0

@@ -1,9 +1,9 @@
-"""Run as a program by `test_without_posix.py`: a peer's life from join to sent, in memory, on a system that has only what
-Windows has. Its argument is a folder; its home there is named as Windows names one.
+"""Run as a program by `test_without_posix.py`: a peer's life from join to sent, in memory, on a system that has only
+what Windows has. Its argument is a folder; its home there is named as Windows names one.
 
-Blocked: `fcntl`, `resource`, `pwd`, `grp`, `termios`, forks, users, modes, unix sockets, `/proc`, and handlers of signals in
-the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt` and a count of memory are
-lent.
+Blocked: `fcntl`, `resource`, `pwd`, `grp`, `termios`, forks, users, modes, unix sockets, `/proc`, and handlers of
+signals in the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt` and a
+count of memory are lent.
 """
 
 from __future__ import annotations
@@ -35,10 +35,16 @@ import typer
 from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEM = (asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, py_arkworks_bls12381, socket, sqlite3, subprocess, tempfile, typer, Console)
+SYSTEM = (
+    asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, py_arkworks_bls12381, socket, sqlite3,
+    subprocess, tempfile, typer, Console,
+)
 """Libraries, which have twins of their own on Windows: they are imported before."""
-GONE = ("fork", "forkpty", "register_at_fork", "getuid", "geteuid", "getgid", "fchmod", "fchown", "chown", "uname", "setsid", "killpg", "nice",
-        "waitid", "O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "mkfifo", "statvfs", "sysconf", "getpgid", "openpty", "wait3", "wait4")
+GONE = (
+    "fork", "forkpty", "register_at_fork", "getuid", "geteuid", "getgid", "fchmod", "fchown", "chown", "uname",
+    "setsid", "killpg", "nice", "waitid", "O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "mkfifo", "statvfs", "sysconf",
+    "getpgid", "openpty", "wait3", "wait4",
+)
 TOUCHED: list[str] = []
 LOCKS: list[int] = []
 
@@ -116,7 +122,11 @@ def all_modules() -> int:
     import anon
     import peer
 
-    names = [found.name for package in (anon, peer) for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+    names = [
+        found.name
+        for package in (anon, peer)
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
+    ]
     elsewhere = ("anon.kit.testnet", "anon.queries.child", "anon.queries.windows")
     names = [name for name in names if not name.startswith(elsewhere)]
     for name in names:

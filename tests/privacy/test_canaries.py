@@ -78,7 +78,8 @@ def log() -> Iterator[Everything]:
 
 
 class Spoken:
-    """Every address that this process names to the system, while it listens; an audit hook cannot be taken out again."""
+    """Every address that this process names to the system, while it listens; an audit hook cannot be taken out
+    again."""
 
     def __init__(self) -> None:
         self.listening, self.addresses = True, list[tuple[str, Any]]()
@@ -270,7 +271,10 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
         async with desk_and_pages(tmp_path) as whole:
             words = await _whole(whole, monkeypatch)
             desk = await _of_the_desk(whole)
-            keys = [roster_entry(one).key.hex() for one in (await whole.live.tools.enrolments.roster(whole.live.study)).sound]
+            keys = [
+                roster_entry(one).key.hex()
+                for one in (await whole.live.tools.enrolments.roster(whole.live.study)).sound
+            ]
             tags = [tag.hex() for tag in await _tags(whole)]
             bundle = "".join(contents((tmp_path / "staff", *(page.home.path for page in whole.pages))).values())
         gc.collect()
@@ -281,14 +285,22 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
     assert caught("".join(capfd.readouterr())) == [] and caught(bundle) == []
     assert len(words) >= 12 and [line for line in words if caught(line.replace(f"{NAME}.", ""))] == []
     assert {path: caught(text) for path, text in desk.items() if caught(text)} == {}
-    assert not [path for path in (tmp_path / "staff").rglob("*") if path.is_file() and caught(path.read_bytes().decode("latin-1"))]
+    assert not [
+        path
+        for path in (tmp_path / "staff").rglob("*")
+        if path.is_file() and caught(path.read_bytes().decode("latin-1"))
+    ]
     kept = {path.name for path in tmp_path.rglob("*") if path.is_file() and caught(path.read_bytes().decode("latin-1"))}
     assert kept <= {"data.sqlite", "data.sqlite-wal"} and "data.sqlite" in kept, "in the owner's tables, and only there"
     assert len(keys) == len(tags) == 3
     assert [line for line in log.lines if any(word in line.lower() for word in (*keys, *tags))] == []
     assert len(spoken.addresses) > 20 and spoken.beyond_loopback() == []
     spoken.listening = True
-    for event, address in (("socket.connect", ("192.0.2.1", 80)), ("socket.getaddrinfo", "example.org"), ("socket.bind", ("0.0.0.0", 1))):
+    for event, address in (
+        ("socket.connect", ("192.0.2.1", 80)),
+        ("socket.getaddrinfo", "example.org"),
+        ("socket.bind", ("0.0.0.0", 1)),
+    ):
         spoken._hear(event, (None, address) if event != "socket.getaddrinfo" else (address,))
     spoken.listening = False
     assert len(spoken.beyond_loopback()) == 3, "it would have been heard"

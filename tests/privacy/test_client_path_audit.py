@@ -1,7 +1,8 @@
 """Black-box audit of what really leaves: from a record's values through the peer's part and `peer.release`.
 
-For every mechanism and for one-bit packets a study is resolved as `study publish` does; the peer's part maps a record to
-its answer, and `release` makes the report from bytes stretched as `SlotRandomness` stretches them. Only token and seal are left
+For every mechanism and for one-bit packets a study is resolved as `study publish` does; the peer's part maps a record
+to its answer, and `release` makes the report from bytes stretched as `SlotRandomness` stretches them. Only token and
+seal are left
 away: they see nothing but the finished report. False alarm: `FALSE_ALARM` for each audit, seeded.
 """
 
@@ -37,7 +38,9 @@ FALSE_ALARM = 1e-4
 TRIALS = 8_000
 RECORDS = list(product(("f", "m"), ("no", "yes")))
 
-HEAD = head_of("Audited", "To be audited.", ["sex", "ill"], label_of("ill", "yes", "no"), [categorical("sex", ["f", "m"], "f")])
+HEAD = head_of(
+    "Audited", "To be audited.", ["sex", "ill"], label_of("ill", "yes", "no"), [categorical("sex", ["f", "m"], "f")]
+)
 
 DESIGNS = {name: f'mechanism = "{name}"' for name in MECHANISMS} | {
     "one bit": 'asks = "bits"',

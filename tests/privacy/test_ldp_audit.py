@@ -96,13 +96,18 @@ def test_the_bound_holds_as_often_as_it_says() -> None:
     bounds = [upper_bound(count, trials, risk) for count in range(trials + 1)]
     assert bounds[-1] == 1.0
     for chance in (0.001, 0.02, 0.1, 0.5, 0.93, 0.999):
-        weights = [comb(trials, count) * chance**count * (1 - chance) ** (trials - count) for count in range(trials + 1)]
+        weights = [
+            comb(trials, count) * chance**count * (1 - chance) ** (trials - count) for count in range(trials + 1)
+        ]
         assert sum(weight for weight, bound in zip(weights, bounds, strict=True) if bound < chance) <= risk
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize(("epsilon", "louder", "trials"), [("0.5", "0.6", 500_000), ("1", "1.2", 120_000), ("2", "2.4", 100_000), ("4", "4.8", 60_000)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epsilon", "louder", "trials"),
+    [("0.5", "0.6", 500_000), ("1", "1.2", 120_000), ("2", "2.4", 100_000), ("4", "4.8", 60_000)],
+)
 def test_the_same_at_other_epsilons(name: str, epsilon: str, louder: str, trials: int) -> None:
     for m in (2, 4, 16):
         honest = run(name, m, build(name, m, nano(epsilon)).perturb, trials)

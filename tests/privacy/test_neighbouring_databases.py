@@ -1,8 +1,9 @@
-"""Databases that differ in one unit, through query, draw and vector: no sum moves beyond the bound that noise is made for.
+"""Databases that differ in one unit, through query, draw and vector: no sum moves beyond the bound that noise is made
+for.
 
-A record is all rows of one key. So the neighbours of a database have the rows of one key in place of those of another. A
-person's neighbours are any databases. Rows have doubled keys, keys of other spellings, and values of any type. The soak
-has 10^6 pairs. A thousand others go through a real child and through shares, which add up to the same vectors.
+A record is all rows of one key. So the neighbours of a database have the rows of one key in place of those of another.
+A person's neighbours are any databases. Rows have doubled keys, keys of other spellings, and values of any type. The
+soak has 10^6 pairs. A thousand others go through a real child and through shares, which add up to the same vectors.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def neighbours(rng: Random, unit: str) -> tuple[list[Row], list[Row]]:
     keys = sorted({meant(row[-1]) for row in one} - {None}, key=str)
     gone = rng.choice(keys or [None])
     kept = [row for row in one if meant(row[-1]) != gone or gone is None]
-    other = rng.choice([key for key in KEYS if meant(key) is not None and meant(key) not in set(map(meant, (row[-1] for row in kept)))])
+    other = rng.choice(
+        [key for key in KEYS if meant(key) is not None and meant(key) not in set(map(meant, (row[-1] for row in kept)))]
+    )
     kept += [(*row[:-1], other) for row in rows(rng.randrange(3))]
     return one, rng.sample(kept, len(kept))
 
@@ -155,8 +158,12 @@ def through_shares(manifest: Manifest, vector: list[int], randomness: bytes) -> 
     """The vector cut into shares, whose proof each teller checks, and added up from theirs."""
     prio3 = arrangement_of(manifest).prio3(sum_asked(manifest, 0))
     context, key, nonce = b"context", bytes(KEY_SIZE), bytes(NONCE_SIZE)
-    cut = prio3.shard(context, exact.measurement(manifest.surveys[0], vector), nonce, randomness[: prio3.randomness_size])
-    begun = [prio3.verify_init(key, context, at, nonce, cut.public_share, one) for at, one in enumerate(cut.input_shares)]
+    cut = prio3.shard(
+        context, exact.measurement(manifest.surveys[0], vector), nonce, randomness[: prio3.randomness_size]
+    )
+    begun = [
+        prio3.verify_init(key, context, at, nonce, cut.public_share, one) for at, one in enumerate(cut.input_shares)
+    ]
     message = prio3.verifier_shares_to_message(context, [share for _, share in begun])
     return prio3.unshard([prio3.aggregate([prio3.verify_next(state, message)]) for state, _ in begun])
 
@@ -169,7 +176,9 @@ def in_children(folder: Path, pairs: int) -> None:
         for rows in neighbours(rng, unit):
             path = folder / "data.sqlite"
             path.unlink(missing_ok=True)
-            import_rows(path, "person", COLUMNS, [rowed(row) for row in rows] or [(None,) * len(COLUMNS)], durable=False)
+            import_rows(
+                path, "person", COLUMNS, [rowed(row) for row in rows] or [(None,) * len(COLUMNS)], durable=False
+            )
             message = process.in_a_child(process.queries(request_of(manifest, path, SEED)), 60.0)
             vector = vector_in(manifest, message)
             assert vector == vector_of(design, unit, [rowed(row) for row in rows])

@@ -37,7 +37,8 @@ DENIALS = (
 )
 
 NO_CLAIMS = (
-    # How much a liar counts, what holds even if everything is linked, how the window is chosen, what a peer knows itself.
+    # How much a liar counts, what holds even if everything is linked, how the window is chosen, what a peer knows
+    # itself.
     "even knowing whose they are",
     "1/(p − q) honest ones",
     "So short a window hides your being online less well.",
@@ -137,7 +138,9 @@ async def test_the_desk_the_report_and_the_documents(tmp_path: Path, admission: 
 def test_the_notebook_and_the_study_s_commands(command: Command, tmp_path: Path, admission: str) -> None:
     file = tmp_path / "study.toml"
     template = Path(__file__).resolve().parents[2] / "aggregator/study/study.toml"
-    file.write_text(re.sub(r'#? ?admission = "[a-z-]+"', f'admission = "{admission}"', template.read_text("utf-8")), "utf-8")
+    file.write_text(
+        re.sub(r'#? ?admission = "[a-z-]+"', f'admission = "{admission}"', template.read_text("utf-8")), "utf-8"
+    )
     study = Study(file)
     assert study.proposal.cohort.admission == admission
     people = study.made_up(400)

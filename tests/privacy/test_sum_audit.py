@@ -38,7 +38,11 @@ GRADIENT = GradientSums(COLUMNS, 64, Fraction(1))
 FULL, EMPTY = {f"x{place}": 1.0 for place in range(3)}, {f"x{place}": 1.0 for place in range(3, 6)}
 
 CASES: list[tuple[SummedVector, list[int], list[int]]] = [
-    (TABLES, TABLES.vector({f"x{place}": 0 for place in range(11)}, 0), TABLES.vector({f"x{place}": 1 for place in range(11)}, 1)),
+    (
+        TABLES,
+        TABLES.vector({f"x{place}": 0 for place in range(11)}, 0),
+        TABLES.vector({f"x{place}": 1 for place in range(11)}, 1),
+    ),
     (MOMENTS, MOMENTS.vector([FULL]), MOMENTS.vector([EMPTY])),
     (GRADIENT, GRADIENT.vector([({**FULL, **EMPTY}, 0)], [0] * 6), GRADIENT.vector([({**FULL, **EMPTY}, 1)], [0] * 6)),
 ]
@@ -71,11 +75,17 @@ def loss_found(design: SummedVector, change: list[int], claimed: Fraction, reall
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=["tables", "moments", "gradient"])
-def test_an_audit_finds_a_fifth_less_noise_and_passes_the_stated_one(case: tuple[SummedVector, list[int], list[int]]) -> None:
+def test_an_audit_finds_a_fifth_less_noise_and_passes_the_stated_one(
+    case: tuple[SummedVector, list[int], list[int]],
+) -> None:
     design, one, other = case
     change = apart(one, other)
-    assert sum(entry * entry for entry in change) >= 0.9 * design.sensitivity_squared("replace-one"), "the pair attains the bound"
-    sigma_squared = sigma_squared_for(design.sensitivity_squared("replace-one"), design.changed("replace-one"), nano("1"), Decimal("1e-6"))
+    assert sum(entry * entry for entry in change) >= 0.9 * design.sensitivity_squared("replace-one"), (
+        "the pair attains the bound"
+    )
+    sigma_squared = sigma_squared_for(
+        design.sensitivity_squared("replace-one"), design.changed("replace-one"), nano("1"), Decimal("1e-6")
+    )
     held = [(place, entry) for place, entry in enumerate(change) if entry]
     changed = [entry for _, entry in held]
     assert loss_found(design, changed, sigma_squared, sigma_squared * Fraction(16, 25))

@@ -81,7 +81,8 @@ def lives(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
 
 
 def test_nothing_begins_because_an_answer_came(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By chance half a second in the hour of some ten exchanges: one in fifty at most, most of them at a window's end."""
+    """By chance half a second in the hour of some ten exchanges: one in fifty at most, most of them at a window's
+    end."""
     exchanges, reactions = lives(origin, monkeypatch)
     assert exchanges > 5 * PEERS
     assert reactions < exchanges / 50

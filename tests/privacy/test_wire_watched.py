@@ -28,7 +28,9 @@ VARIANTS = [
     Variant("locale and zone", {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}),
     Variant("clock", {"TZ": "Pacific/Marquesas", "LC_ALL": "C", "PYTHONHASHSEED": "7"}, skew=0.4),
     Variant("proxies and netrc", {**PROXIES, "NETRC": "netrc"}),
-    Variant("other http code", {"AIOHTTP_NO_EXTENSIONS": "1", "MULTIDICT_NO_EXTENSIONS": "1", "YARL_NO_EXTENSIONS": "1"}),
+    Variant(
+        "other http code", {"AIOHTTP_NO_EXTENSIONS": "1", "MULTIDICT_NO_EXTENSIONS": "1", "YARL_NO_EXTENSIONS": "1"}
+    ),
     *([Variant("traced", traced=True)] if strace_works() else []),
     *[Variant(python, python=python) for python in OTHERS],
 ]
@@ -41,7 +43,9 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Watched]:
     """One whole study in which every variant took part."""
     folder = tmp_path_factory.mktemp("watched")
     netrc = folder / "netrc"
-    netrc.write_text(f"machine {ADDRESS.rpartition(':')[0]} login somebody password something\ndefault login a password b\n")
+    netrc.write_text(
+        f"machine {ADDRESS.rpartition(':')[0]} login somebody password something\ndefault login a password b\n"
+    )
     netrc.chmod(0o600)
     variants = [
         Variant(one.name, {**one.environment, "NETRC": str(netrc)}, one.skew, one.python, one.traced)
@@ -117,7 +121,9 @@ def test_nothing_leaves_the_process_but_to_the_socks_port(lives: dict[str, Watch
     assert connections(peer.trap, peer.socks.port) >= len(peer.socks.heard) > 10
 
 
-@pytest.mark.skipif(not strace_works(), reason="strace is missing or may not trace: install it (apt-get install strace)")
+@pytest.mark.skipif(
+    not strace_works(), reason="strace is missing or may not trace: install it (apt-get install strace)"
+)
 def test_the_kernel_saw_nothing_else_either(lives: dict[str, Watched]) -> None:
     peer = lives["traced"]
     assert traced(peer.trace, peer.socks.port) == []

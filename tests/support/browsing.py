@@ -33,9 +33,9 @@ AXE = AXE_HOME / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS, SCHEMES = (320, 412, 1280), ("light", "dark")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 
 
@@ -43,7 +43,11 @@ def missing() -> str:
     """A sentence about the browser's part that is not installed here, or an empty text."""
     if not any(map(shutil.which, CHROMIUM)):
         return "chromium is missing: install it (Debian: apt-get install chromium chromium-driver)"
-    return "" if shutil.which("chromedriver") else "chromedriver is missing: install it (Debian: apt-get install chromium-driver)"
+    return (
+        ""
+        if shutil.which("chromedriver")
+        else "chromedriver is missing: install it (Debian: apt-get install chromium-driver)"
+    )
 
 
 def axe_source() -> str | None:
@@ -170,7 +174,8 @@ class Browser:
         self.follow(found[0])
 
     def follow(self, element: WebElement) -> None:
-        """Click, and wait for the page that it leads to. A click beside the element, whose page just moved, is repeated."""
+        """Click, and wait for the page that it leads to. A click beside the element, whose page just moved, is
+        repeated."""
         before = self.find("html").id
         element.click()
         if self.driver.switch_to.active_element != element and self._at(before):
@@ -181,7 +186,10 @@ class Browser:
         except TimeoutException:
             refused = [one.get_attribute("name") for one in self.driver.find_elements(By.CSS_SELECTOR, "input:invalid")]
             focused = self.driver.switch_to.active_element.text
-            said = f"no page followed {self.path}; in focus: {focused[:80]!r}, refused: {refused}, asked for: {self.asked()[-3:]}"
+            said = (
+                f"no page followed {self.path}; in focus: {focused[:80]!r}, refused: {refused}, asked for: "
+                f"{self.asked()[-3:]}"
+            )
             raise AssertionError(said) from None
         self.settle()
 
@@ -206,7 +214,8 @@ class Browser:
     def unfold(self) -> bool:
         """Open what is folded away, as somebody would who reads everything; whether there was anything."""
         return bool(self.driver.execute_script(
-            "const folded = document.querySelectorAll('details:not([open])'); for (const one of folded) one.open = true;"
+            "const folded = document.querySelectorAll('details:not([open])'); for (const one of folded) one.open = "
+            "true;"
             "return folded.length"
         ))
 
@@ -214,7 +223,9 @@ class Browser:
         """Unreadable elements: wider than a box that does not scroll, or cells squeezed to a letter or two a line."""
         found: list[str] = self.driver.execute_script(
             "return [...document.querySelectorAll('main *, header *')].filter(e => e.clientWidth && "
-            "(e.tagName === 'TD' && e.clientWidth < 64 && e.textContent.trim().length > 12 || e.scrollWidth > e.clientWidth + 1) && !e.closest('svg, [class*=unseen]') && (e.tagName === 'TD' || !e.closest('.wide')) && "
+            "(e.tagName === 'TD' && e.clientWidth < 64 && e.textContent.trim().length > 12 || e.scrollWidth > "
+            "e.clientWidth + 1) && !e.closest('svg, [class*=unseen]') && (e.tagName === 'TD' || !e.closest('.wide')) "
+            "&& "
             "!['INPUT', 'TEXTAREA', 'SELECT'].includes(e.tagName) && getComputedStyle(e).display !== 'inline')"
             ".map(e => e.tagName + '.' + e.className + ': ' + e.textContent.trim().slice(0, 60))"
         )
@@ -255,8 +266,8 @@ class Browser:
 class Looker:
     """Keeps a picture of each page at every width, light and dark, and what is wrong with it.
 
-    `axe`: the checker's script, if there is one; it checks the narrowest light and the widest dark view. `scripts`: whether pages are looked at with scripts on; they are on for
-    unfolding and for the checker in any case.
+    `axe`: the checker's script, if there is one; it checks the narrowest light and the widest dark view. `scripts`:
+    whether pages are looked at with scripts on; they are on for unfolding and for the checker in any case.
     """
 
     def __init__(

@@ -23,7 +23,11 @@ def spellings(name: str, value: str | float | int | bytes) -> dict[str, bytes]:
     if isinstance(value, bytes):
         return {name: value}
     if isinstance(value, str):
-        forms = {"utf-8": value.encode(), "utf-16-le": value.encode("utf-16-le"), "utf-16-be": value.encode("utf-16-be")}
+        forms = {
+            "utf-8": value.encode(),
+            "utf-16-le": value.encode("utf-16-le"),
+            "utf-16-be": value.encode("utf-16-be"),
+        }
         return {f"{name} {form}": data for form, data in (forms | {"json": json.dumps(value)[1:-1].encode()}).items()}
     written = {f"{name} in digits": str(value).encode()}
     if isinstance(value, float):
@@ -42,7 +46,9 @@ def traces(folder: Path, needles: Mapping[str, bytes] = CANARIES) -> list[str]:
     for path in sorted(folder.rglob("*")):
         name = os.fsencode(path.relative_to(folder))
         content = path.read_bytes() if path.is_file() else b""
-        found += [f"{path.relative_to(folder)}: {what}" for what, form in needles.items() if form in content + b"\0" + name]
+        found += [
+            f"{path.relative_to(folder)}: {what}" for what, form in needles.items() if form in content + b"\0" + name
+        ]
     return found
 
 

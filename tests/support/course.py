@@ -1,4 +1,5 @@
-"""A course in which everybody is a peer and an aggregator: real apps, real HTTP over loopback, one clock set by hand."""
+"""A course in which everybody is a peer and an aggregator: real apps, real HTTP over loopback, one clock set by
+hand."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ class Person:
 
 
 @asynccontextmanager
-async def course(folder: Path, *names: str, protocols: Protocols = PROTOCOLS) -> AsyncIterator[tuple[Clock, list[Person]]]:
+async def course(
+    folder: Path, *names: str, protocols: Protocols = PROTOCOLS
+) -> AsyncIterator[tuple[Clock, list[Person]]]:
     """Everybody's data imported, everybody's study published and served."""
     clock = Clock()
     async with AsyncExitStack() as stack:
@@ -99,7 +102,12 @@ async def live_on(clock: Clock, people: list[Person], until: float) -> None:
         for aggregator in aggregators:
             await aggregator.tick()
         dues = [due for one in people for due in await _steps(one.peer, clock())]
-        ends = [end for aggregator in aggregators for status in await aggregator.status() if (end := status.ends) is not None]
+        ends = [
+            end
+            for aggregator in aggregators
+            for status in await aggregator.status()
+            if (end := status.ends) is not None
+        ]
         coming = min([due for due in (*dues, *ends) if due > clock()], default=until)
         if coming >= until or not dues:
             clock.seconds = max(clock(), until if dues else clock())

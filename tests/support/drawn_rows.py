@@ -60,7 +60,11 @@ def classes_in(study: Manifest, body_untrusted: bytes) -> list[str]:
         named = loads(body_untrusted)
     except ValueError:
         named = None
-    if not isinstance(named, list) or len(named) != study.survey(0).m or not all(isinstance(text, str) for text in named):
+    if (
+        not isinstance(named, list)
+        or len(named) != study.survey(0).m
+        or not all(isinstance(text, str) for text in named)
+    ):
         raise Malformed("given: expected a list of the study's classes; nothing is sent")
     return named
 
@@ -164,7 +168,9 @@ class Aggregator:
         return None
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
-        return ReportPart('{% extends "report.html" %}{% block results %}<h2>Rows</h2>{{ learned.rows.rows | length }}{% endblock %}')
+        return ReportPart(
+            '{% extends "report.html" %}{% block results %}<h2>Rows</h2>{{ learned.rows.rows | length }}{% endblock %}'
+        )
 
 
 PROTOCOL = ProtocolParts(Shared(), Peer(), Aggregator())

@@ -1,4 +1,5 @@
-"""All that tests draw repeats itself: each test begins a stream named after it, which the operating system's bytes come from.
+"""All that tests draw repeats itself: each test begins a stream named after it, which the operating system's bytes come
+from.
 
 So no assertion is decided by chance, but by a change of the code that draws. ANONML_DRAWS=7 names another stream: a
 test that fails with some of them supposes more than its code promises.
@@ -24,7 +25,8 @@ _free = False
 
 
 def urandom(size: int, /) -> bytes:
-    """The stream's next bytes, in the process of the tests; in any other, and once draws are free, the operating system's."""
+    """The stream's next bytes, in the process of the tests; in any other, and once draws are free, the operating
+    system's."""
     if size < 0 or _free or os.getpid() != _process:
         return _of_the_system(size)
     return hashlib.shake_256(_stream + next(_numbers).to_bytes(8, "big")).digest(size)
@@ -44,8 +46,8 @@ def begin(name: str) -> None:
 
 @contextmanager
 def apart(name: str) -> Iterator[None]:
-    """A stream of its own for what several tests share: whichever makes it first gets the same bytes, and its own stream
-    goes on afterwards as if nothing had been drawn."""
+    """A stream of its own for what several tests share: whichever makes it first gets the same bytes, and its own
+    stream goes on afterwards as if nothing had been drawn."""
     global _stream, _numbers
     before = _stream, _numbers, random.getstate()
     begin(name)

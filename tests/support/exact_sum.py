@@ -55,10 +55,14 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
 @frozen
 class Shared(noisy_count.Shared):
     name = NAME
-    designs: ClassVar[Mapping[str, Design]] = {NAME: Design(ExactSum, form, {"kind": "Two exact sums.", "most": "Nothing."})}
+    designs: ClassVar[Mapping[str, Design]] = {
+        NAME: Design(ExactSum, form, {"kind": "Two exact sums.", "most": "Nothing."})
+    }
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
-        asked = [Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=48) for number in range(2)]
+        asked = [
+            Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=48) for number in range(2)
+        ]
         slots = tuple(Slot(number, (Row(number, 1),)) for number in range(2))
         return Layout(tuple(asked), slots, encode([key.public_key for key in KEYS]))
 
@@ -149,7 +153,9 @@ class Aggregator(noisy_count.Aggregator):
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[object], score_value: bytes) -> Tally:
         return np.zeros(0, dtype=np.int64)
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> noisy_count.Counts:
+    def learn(
+        self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]
+    ) -> noisy_count.Counts:
         return noisy_count.Counts(noisy_count.CountModel(NAME, study.study_id.hex(), study.title, study.label, 0.5))
 
 

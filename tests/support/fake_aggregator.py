@@ -62,7 +62,9 @@ def sleep_study(age: str, design: str, binning: str = "") -> str:
     """Does tiredness go with age and coffee? `age` is how its cuts are found, `binning` its window's length."""
     features = [numeric("age", (0, 100), age), categorical("cups", CUPS, description="How much coffee you drink.")]
     label = label_of("tired", 1, 0)
-    head = head_of("Sleep and coffee", "To test a peer.", ["age", "cups", "tired"], label, features, "nobody@example.org")
+    head = head_of(
+        "Sleep and coffee", "To test a peer.", ["age", "cups", "tired"], label, features, "nobody@example.org"
+    )
     lengths = {"enrol": "1h", "settle": "10m", "collect": "1h", "binning": binning}
     return study(head, design, {name: length for name, length in lengths.items() if length}, "minimum = 3")
 
@@ -71,7 +73,9 @@ def sleep_study(age: str, design: str, binning: str = "") -> str:
 DECLARED = sleep_study("cuts = [30, 60]", 'kind = "one-packet"\nepsilon = 2.0')
 BINNED = sleep_study("bins = 3", 'kind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.5', "30m")
 PAPER = sleep_study(
-    "bins = 2", 'kind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 0.5\npartitions = 3\nbinning_rounds = 3', "90m"
+    "bins = 2",
+    'kind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 0.5\npartitions = 3\nbinning_rounds = 3',
+    "90m",
 )
 
 
@@ -300,7 +304,15 @@ def peer(tmp_path: Path, aggregator: FakeAggregator, **settings: object) -> Peer
 
 def reopened(home: PeerHome, aggregator: FakeAggregator) -> PeerApp:
     """The app as after a restart."""
-    return PeerApp(home, lambda: aggregator, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep, evaluate=at_once, protocols=aggregator.protocols)
+    return PeerApp(
+        home,
+        lambda: aggregator,
+        aggregator.clock,
+        os.urandom,
+        sleep=aggregator.clock.sleep,
+        evaluate=at_once,
+        protocols=aggregator.protocols,
+    )
 
 
 def stored(app: PeerApp, study: bytes, column: str) -> object:

@@ -1,7 +1,7 @@
 """Whole finished studies made in memory by somebody who holds every key: the aggregator's, and those of its tellers.
 
-`Forge` follows an honest aggregator's steps with its own pure functions. A liar changes what goes into a step, or a body
-that came out of one, and goes on: so roots, counts, model and report fit the lie.
+`Forge` follows an honest aggregator's steps with its own pure functions. A liar changes what goes into a step, or a
+body that came out of one, and goes on: so roots, counts, model and report fit the lie.
 """
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ class Forge:
                 self.place(transcript_in_buckets(self.study, slot.slot, plaintexts))
             return
         for survey in self.manifest.surveys:
-            packets = sorted((one for one in self.packets if one.survey == survey.survey), key=lambda one: one.token[:48])
+            packets = sorted(
+                (one for one in self.packets if one.survey == survey.survey), key=lambda one: one.token[:48]
+            )
             body = transcript_body(self.study, survey.survey, [one.to_bytes() for one in packets])
             self.bodies["transcript", survey.survey] = body
 
@@ -241,7 +243,9 @@ class Forge:
         after = {place: body for place, body in self.bodies.items() if place not in documents}
         places = list(after)
         at = places.index(before)
-        self.bodies = {one: after[one] for one in places[:at]} | dict(documents) | {one: after[one] for one in places[at:]}
+        self.bodies = (
+            {one: after[one] for one in places[:at]} | dict(documents) | {one: after[one] for one in places[at:]}
+        )
 
     def summed(self, number: int) -> bytes:
         """A round's document: the tellers sign one list, and the first of them has the whole sum as its share."""
@@ -260,7 +264,10 @@ class Forge:
         shares = [field_of.encode(values), *[field_of.encode([0] * length)] * (len(quorum.members) - 1)]
         keys = [signing_key(one) for one in quorum.members]
         signed = [ListSignature(of, at, digest).sign(key) for at, key in enumerate(keys)]
-        noisy = [NoisyShare(of, at, digest, share).sign(key) for at, (key, share) in enumerate(zip(keys, shares, strict=True))]
+        noisy = [
+            NoisyShare(of, at, digest, share).sign(key)
+            for at, (key, share) in enumerate(zip(keys, shares, strict=True))
+        ]
         return SlotSum(of.slot, listed.to_bytes(), tuple(signed), tuple(noisy))
 
     def _named(self, quorum: Quorum, number: int, slot: int) -> Occasion:

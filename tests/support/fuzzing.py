@@ -1,4 +1,5 @@
-"""The parsers of bytes that strangers send, and a search for bytes that lead them along lines that none before led them along.
+"""The parsers of bytes that strangers send, and a search for bytes that lead them along lines that none before led them
+along.
 
 The inputs that it found are kept in `tests/corpus`, for each parser a list of byte strings in canonical CBOR.
 """
@@ -71,7 +72,8 @@ Lines = frozenset[tuple[str, int, int]]
 
 @frozen
 class Parser:
-    """Reads untrusted bytes; `honest`: some that it takes. `spelled`: the one spelling of what it read, where there is one."""
+    """Reads untrusted bytes; `honest`: some that it takes. `spelled`: the one spelling of what it read, where there is
+    one."""
 
     read: Callable[[bytes], Any]
     honest: tuple[bytes, ...] = field(repr=False)
@@ -104,7 +106,9 @@ def parsers() -> dict[str, Parser]:
             journal.close()
     manifest, study = aggregator.manifest, aggregator.study
     layout = arrangement.layout(manifest.packets)
-    shares = VerifierShares(occasion, 0, {one.tag: bytes(arrangement.prio3(arrangement.sums[0]).verifier_share_size) for one in packets})
+    shares = VerifierShares(
+        occasion, 0, {one.tag: bytes(arrangement.prio3(arrangement.sums[0]).verifier_share_size) for one in packets}
+    )
     accepted = AcceptedList(occasion, tuple(sorted(one.tag for one in packets)))
     signed = [ListSignature(occasion, at, bytes([at]) * 32).sign(key) for at, key in enumerate(keys)]
     noisy = NoisyShare(occasion, 0, accepted.digest(), b"share").sign(keys[0])
@@ -114,7 +118,9 @@ def parsers() -> dict[str, Parser]:
     roster, members = aggregator.bodies[1], aggregator.entries
     bucketed, transcript = roster_in_buckets(study, members), transcript_in_buckets(study, 0, published)
     own = SigningKey(bytes(32))
-    ours = Enrolment(study, bytes(own.verify_key), bytes(32), next(iter(aggregator.enrolments.values())).commitment, b"")
+    ours = Enrolment(
+        study, bytes(own.verify_key), bytes(32), next(iter(aggregator.enrolments.values())).commitment, b""
+    )
     cover = Dummy(study, 0, 100).to_bytes()
     with _repeated():
         old = FakeAggregator.with_study()
@@ -123,39 +129,63 @@ def parsers() -> dict[str, Parser]:
     other = sign_head(aggregator.key, study, aggregator.chain[:1], "roster", 0, b"another")
     call = exchange.ask_admit(occasion, [b"a"]).body(aggregator_key, bytes(32))
     made = {
-        "cbor": Parser(decode, (encode([1, b"a", "b", [2, {3: b"c"}]]), encode(-1), encode({"a": [True, None]})), encode),
+        "cbor": Parser(
+            decode, (encode([1, b"a", "b", [2, {3: b"c"}]]), encode(-1), encode({"a": [True, None]})), encode
+        ),
         "enrolment": Parser(lambda data: parse_enrolment(data, study, manifest.packets), (sign_enrolment(ours, own),)),
         "withdrawal": Parser(lambda data: parse_withdrawal(data, study), (sign_withdrawal(study, own),)),
-        "packet": Parser(lambda data: parse_packet(data, layout), (pad(packets[0].to_bytes(), layout.plain_size), pad(cover, layout.plain_size))),
+        "packet": Parser(
+            lambda data: parse_packet(data, layout),
+            (pad(packets[0].to_bytes(), layout.plain_size), pad(cover, layout.plain_size)),
+        ),
         "published": Parser(parse_published, (published[0],), _own),
-        "relayed": Parser(lambda data: parse_relayed(data, layout), (packets[0].relayed(0).to_bytes(), packets[1].relayed(1).to_bytes()), _own),
+        "relayed": Parser(
+            lambda data: parse_relayed(data, layout),
+            (packets[0].relayed(0).to_bytes(), packets[1].relayed(1).to_bytes()),
+            _own,
+        ),
         "roster": Parser(lambda data: parse_roster(data, study), (roster,)),
         "seed": Parser(lambda data: parse_seed(data, study, manifest.seed_commitment), (aggregator.bodies[2],)),
         "credentials": Parser(lambda data: parse_credentials(data, study, len(members)), (aggregator.bodies[3],)),
         "transcript": Parser(lambda data: parse_transcript(data, study), (transcript.contents[0],)),
         "digest-list": Parser(lambda data: parse_digest_list(data, study, 0), (transcript.bucket(0).body,)),
-        "heads": Parser(lambda data: parse_chain(data, bytes(aggregator.key.verify_key), study), (chain,), encode_chain),
-        "bucket-document": Parser(lambda data: parse_bucket_document(data, study, "roster", 0), (bucketed.document.to_bytes(),), _own),
+        "heads": Parser(
+            lambda data: parse_chain(data, bytes(aggregator.key.verify_key), study), (chain,), encode_chain
+        ),
+        "bucket-document": Parser(
+            lambda data: parse_bucket_document(data, study, "roster", 0), (bucketed.document.to_bytes(),), _own
+        ),
         "bucket": Parser(lambda data: parse_bucket(data, bucketed.document, 0), (bucketed.bucket(0).to_bytes(),)),
         "manifest": Parser(parse_manifest, (manifest.to_bytes(), old.manifest.to_bytes()), _own),
-        "evidence": Parser(lambda data: parse_evidence(data, None), (evidence_of(manifest, aggregator.chain[1], other).to_bytes(),)),
+        "evidence": Parser(
+            lambda data: parse_evidence(data, None), (evidence_of(manifest, aggregator.chain[1], other).to_bytes(),)
+        ),
         "invite": Parser(lambda data: parse_invite(data.decode("utf-8", "replace")), (old.invite.link().encode(),)),
         "reply": Parser(parse_reply, (encode_reply(ACCEPTED),)),
         "arrangement": Parser(parse_arrangement, (arrangement.to_bytes(),), _own),
         "quorum": Parser(lambda data: parse_quorum(study, data), (arrangement.to_bytes(),), _own),
-        "verifier-shares": Parser(lambda data: parse_verifier_shares(data, occasion, 0, arrangement), (shares.sign(keys[0]),)),
+        "verifier-shares": Parser(
+            lambda data: parse_verifier_shares(data, occasion, 0, arrangement), (shares.sign(keys[0]),)
+        ),
         "accepted-list": Parser(lambda data: parse_list(data, occasion), (accepted.to_bytes(),), _own),
         "list-signature": Parser(lambda data: parse_list_signature(data, arrangement), tuple(signed)),
         "noisy-share": Parser(lambda data: parse_noisy_share(data, arrangement), (noisy,)),
         "disagreement": Parser(lambda data: parse_disagreement(data, study, arrangement), (evidence,), _own),
         "round-sums": Parser(lambda data: read_round_sums(data, study, 0), (sums.to_bytes(),), _own),
-        "unsummed": Parser(lambda data: parse_unsummed(arrangement, study, data), (UnsummedRound(study, 0, Why.AWAY).to_bytes(), UnsummedRound(study, 0, Why.DISAGREED, evidence).to_bytes()), _own),
+        "unsummed": Parser(
+            lambda data: parse_unsummed(arrangement, study, data),
+            (UnsummedRound(study, 0, Why.AWAY).to_bytes(), UnsummedRound(study, 0, Why.DISAGREED, evidence).to_bytes()),
+            _own,
+        ),
         "call": Parser(lambda data: exchange.read_signed("admit", data), (call,)),
         "request": Parser(lambda data: exchange.read_request("admit", data), (call[exchange.OPENING_BYTES :],)),
         "words": Parser(exchange.read_words, (encode(["name", "words"]),)),
         "fault": Parser(lambda data: exchange.read_fault(data, arrangement), (exchange.fault(AnonmlError("no"))[1],)),
     }
-    return {name: evolve(parser, honest=tuple(one for one in parser.honest if len(one) <= LONGEST)) for name, parser in made.items()}
+    return {
+        name: evolve(parser, honest=tuple(one for one in parser.honest if len(one) <= LONGEST))
+        for name, parser in made.items()
+    }
 
 
 def kept(name: str) -> list[bytes]:
@@ -222,7 +252,9 @@ def mutated(data: bytes, others: list[bytes], drawn: random.Random) -> bytes:
             case 2:
                 made[at:at] = made[at:to]
             case 3:
-                made[at:at] = bytes([drawn.choice((0x00, 0x17, 0x18, 0x20, 0x40, 0x5F, 0x80, 0x9F, 0xA0, 0xBF, 0xF6, 0xFB, 0xFF))])
+                made[at:at] = bytes(
+                    [drawn.choice((0x00, 0x17, 0x18, 0x20, 0x40, 0x5F, 0x80, 0x9F, 0xA0, 0xBF, 0xF6, 0xFB, 0xFF))]
+                )
             case 4 if others:
                 other = drawn.choice(others)
                 start = drawn.randrange(len(other) + 1)

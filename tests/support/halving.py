@@ -38,7 +38,8 @@ BINS = 2**ROUNDS
 NAMES = ("first half", "second half", "third half")
 ROWS: Place = ("rows", 0)
 REPORT = """{% extends "report.html" %}
-{% block declared %}The median of {{ manifest.features[0].name }} is above {{ learned.rows.rows[0][1] }}, up to {{ learned.rows.rows[0][2] }}.{% endblock %}
+{% block declared %}The median of {{ manifest.features[0].name }} is above {{ learned.rows.rows[0][1] }}, up to {{
+    learned.rows.rows[0][2] }}.{% endblock %}
 {% block results %}<h2>The median</h2>{{ learned.rows.rows[0] | join(", ") }}{% endblock %}"""
 
 # The shared part
@@ -54,7 +55,10 @@ class Halving(DesignSection):
         demand_halves(proposal.features[0])
 
 
-WORDS = {"kind": "Three noisy yes/no questions that halve a range.", "epsilon": "The most that a member's three answers together give away."}
+WORDS = {
+    "kind": "Three noisy yes/no questions that halve a range.",
+    "epsilon": "The most that a member's three answers together give away.",
+}
 BOUNDS = {"epsilon": {"exclusiveMinimum": 0, "maximum": 20}}
 
 
@@ -65,7 +69,9 @@ def demand_halves(feature: Feature) -> None:
 
 def form(cards: Mapping[str, int], tables: Tables) -> None:
     asked = [[(one.kind, one.features, one.cards, one.m, one.mechanism) for one in surveys] for surveys in tables]
-    if asked != [[("upper", (name,), (BINS,), 2, "krr")] for name in cards for _ in range(ROUNDS)] or set(cards.values()) != {BINS}:
+    if asked != [[("upper", (name,), (BINS,), 2, "krr")] for name in cards for _ in range(ROUNDS)] or set(
+        cards.values()
+    ) != {BINS}:
         raise InvalidValue("design: halving asks three times for the upper half of one feature's eight bins")
 
 
@@ -107,7 +113,10 @@ class Shared(noisy_count.Shared):
         assert isinstance(proposal.design, Halving)
         made = build("krr", 2, NanoEpsilon(nano(proposal.design.epsilon) // ROUNDS))
         names = (proposal.features[0].name,)
-        surveys = tuple(Survey(number, "upper", names, (BINS,), 2, made.name, made.p, made.q, made.epsilon, window, number) for number, window in enumerate(windows))
+        surveys = tuple(
+            Survey(number, "upper", names, (BINS,), 2, made.name, made.p, made.q, made.epsilon, window, number)
+            for number, window in enumerate(windows)
+        )
         return Layout(surveys, tuple(Slot(number, (Row(number, 1),)) for number in range(ROUNDS)))
 
     def check(self, study: Manifest) -> None:
@@ -123,7 +132,10 @@ class Shared(noisy_count.Shared):
         return NanoEpsilon(attribute_epsilon(design.surveys, design.slots, lambda _survey: False))
 
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        return tuple(Round(one.window, NAMES[one.survey], NAMES[one.survey], (one.survey,), ("half", one.survey)) for one in study.surveys)
+        return tuple(
+            Round(one.window, NAMES[one.survey], NAMES[one.survey], (one.survey,), ("half", one.survey))
+            for one in study.surveys
+        )
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         most = study.cohort.maximum
@@ -134,7 +146,10 @@ class Shared(noisy_count.Shared):
 
     def summary(self, study: Manifest) -> Sentence:
         name = Quoted(study.features[0].name)
-        return say("You are asked three times about {feature}, each time if you are in the upper half of what is left.", feature=name)
+        return say(
+            "You are asked three times about {feature}, each time if you are in the upper half of what is left.",
+            feature=name,
+        )
 
     def title(self, study: Manifest, survey: Survey) -> Sentence:
         return say("{feature}: half number {number}", feature=Quoted(survey.features[0]), number=survey.survey + 1)
@@ -143,7 +158,11 @@ class Shared(noisy_count.Shared):
         made = study.survey(0).build()
         asks = tuple(self.title(study, survey) for survey in study.surveys)
         line, picture = mechanism_line(made), mechanism_picture(made)
-        return (PacketKind(study.survey(0), asks, say("each of your three packets"), say("a yes or a no"), (line,), picture),)
+        return (
+            PacketKind(
+                study.survey(0), asks, say("each of your three packets"), say("a yes or a no"), (line,), picture
+            ),
+        )
 
     def read_result(self, text_untrusted: str) -> Result:
         raise Malformed("model: halving publishes rows alone")
@@ -161,8 +180,12 @@ class Peer(noisy_count.Peer):
         for arrived in documents:
             upper_in(manifest, arrived.part, arrived.body)
 
-    def answers(self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]) -> tuple[SurveyAnswer, ...]:
-        halves = [upper_in(manifest, arrived.part, arrived.body) for arrived in sorted(documents, key=lambda one: one.part)]
+    def answers(
+        self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]
+    ) -> tuple[SurveyAnswer, ...]:
+        halves = [
+            upper_in(manifest, arrived.part, arrived.body) for arrived in sorted(documents, key=lambda one: one.part)
+        ]
         (feature,) = manifest.features
         own = feature_category(feature, record.values.get(feature.name), feature.cuts)
 
@@ -192,9 +215,15 @@ class Aggregator(noisy_count.Aggregator):
         found, _one = left([upper_in(study, number, documents["half", number]) for number in range(ROUNDS)])
         return Found(median(study, found))
 
-    def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool) -> Estimate | None:
+    def estimate(
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
+    ) -> Estimate | None:
         asked = all(("half", number) in documents for number in range(survey.survey))
-        return estimate(survey, Shared().title(study, survey), ["upper half"], tally, final) if asked and tally[0] else None
+        return (
+            estimate(survey, Shared().title(study, survey), ["upper half"], tally, final)
+            if asked and tally[0]
+            else None
+        )
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         return ReportPart(REPORT)

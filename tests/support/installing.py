@@ -106,13 +106,20 @@ def beside_this(home: Path, built: Path) -> Installed:
 
 def wheels(extra: str, python: str = THIS_PYTHON) -> Path:
     """Where the wheels of all that it needs are kept; fetched by their hashes when a lock has changed."""
-    locks = [ROOT / "locks" / f"{name}.txt" for name in ("build", "peer", "pip", *(["aggregator"] if extra else []))]  # pipx keeps a pip of its own
+    # Pipx keeps a pip of its own.
+    locks = [ROOT / "locks" / f"{name}.txt" for name in ("build", "peer", "pip", *(["aggregator"] if extra else []))]
     needs = b"".join(lock.read_bytes() for lock in locks) + python.encode()
     kept = WHEELS / hashlib.sha256(needs).hexdigest()[:16]
     if not (kept / "complete").exists():
         kept.mkdir(parents=True, exist_ok=True)
         fetch = ("download", "--only-binary", ":all:", "--no-deps", "--dest", str(kept))
-        _pip(*fetch, "--python-version", python, "--require-hashes", *(word for lock in locks for word in ("-r", str(lock))))
+        _pip(
+            *fetch,
+            "--python-version",
+            python,
+            "--require-hashes",
+            *(word for lock in locks for word in ("-r", str(lock))),
+        )
         (kept / "complete").touch()
     return kept
 

@@ -65,7 +65,9 @@ class Ended:
         self._secrets: StudySecrets = home.load_secrets(self.manifest.study_id)
         self._key = home.public_key
         with closing(sqlite3.connect(study.home / "aggregator.sqlite", timeout=30)) as store:
-            rows = store.execute("SELECT kind, head, signature, body FROM documents WHERE signature != x'' ORDER BY number").fetchall()
+            rows = store.execute(
+                "SELECT kind, head, signature, body FROM documents WHERE signature != x'' ORDER BY number"
+            ).fetchall()
         self.chain = encode_chain_rows([(head, signature) for _, head, signature, _ in rows])
         self.kinds = [row[0] for row in rows]
         self.kept = [decode(body)[3] for kind, _, _, body in rows if kind == "transcript"]
@@ -74,7 +76,9 @@ class Ended:
 
     def opened(self, sealed: bytes) -> tuple[bytes, PublishedPacket]:
         """A packet as the aggregator keeps it."""
-        packet = packet_in(self.manifest, opened(self.manifest, self._secrets.sealing_key, "packets", sealed)).published()
+        packet = packet_in(
+            self.manifest, opened(self.manifest, self._secrets.sealing_key, "packets", sealed)
+        ).published()
         return packet.to_bytes(), packet
 
     def demand_nothing_lost(self, residents: Sequence[Resident]) -> None:

@@ -50,7 +50,10 @@ class Resident:
         """Where the study stands for this peer, as stored."""
         if not (self.home / "peer.sqlite").exists():
             return None
-        with closing(sqlite3.connect(self.home / "peer.sqlite", timeout=30)) as store, suppress(sqlite3.OperationalError):
+        with (
+            closing(sqlite3.connect(self.home / "peer.sqlite", timeout=30)) as store,
+            suppress(sqlite3.OperationalError),
+        ):
             row = store.execute("SELECT state FROM studies").fetchone()
             return State(row[0]) if row else None
         return None
@@ -169,7 +172,9 @@ class KilledStudy:
     def kinds(self) -> list[str]:
         """The kinds of the published documents, in order."""
         with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
-            return [kind for (kind,) in store.execute("SELECT kind FROM documents WHERE signature != x'' ORDER BY number")]
+            return [
+                kind for (kind,) in store.execute("SELECT kind FROM documents WHERE signature != x'' ORDER BY number")
+            ]
 
     def jump(self, seconds: float) -> None:
         """Skip time in which nothing happens."""

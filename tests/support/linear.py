@@ -10,7 +10,9 @@ from anon.study.features import Feature, Label
 
 
 def _numeric(name: str, highest: float) -> Feature:
-    return Feature(name, "numeric", f"Your {name}.", f"SELECT {name} FROM person", "own", range=(0.0, highest), cuts=(1.0,))
+    return Feature(
+        name, "numeric", f"Your {name}.", f"SELECT {name} FROM person", "own", range=(0.0, highest), cuts=(1.0,)
+    )
 
 
 CLASS = LinearModel(

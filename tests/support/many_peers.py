@@ -1,4 +1,5 @@
-"""Many peers with two packets each in one window of an hour: the real runner, journal and schedule, on a simulated clock.
+"""Many peers with two packets each in one window of an hour: the real runner, journal and schedule, on a simulated
+clock.
 
 Joining and making packets is done once; each peer then begins from that journal, with the times of its packets drawn
 anew by the rule. Machines sleep (the process wakes up late and goes on) or are shut down (a new process begins); routes
@@ -43,7 +44,8 @@ HOUR = 3600.0
 
 @frozen
 class Habit:
-    """When a machine is away, in seconds from the window's opening, `jitter` more or less; shared by a stratum of peers."""
+    """When a machine is away, in seconds from the window's opening, `jitter` more or less; shared by a stratum of
+    peers."""
 
     away: tuple[tuple[float, float], ...] = ()
     jitter: float = 60.0
@@ -51,7 +53,10 @@ class Habit:
 
     def nights(self, random: Random) -> list[tuple[float, float]]:
         """One simulated's absences."""
-        moved = [(low + random.uniform(-1, 1) * self.jitter, high + random.uniform(-1, 1) * self.jitter) for low, high in self.away]
+        moved = [
+            (low + random.uniform(-1, 1) * self.jitter, high + random.uniform(-1, 1) * self.jitter)
+            for low, high in self.away
+        ]
         return [(low, high) for low, high in moved if low < high]
 
 
@@ -195,7 +200,8 @@ class Origin:
             return AggregatorClient(study.invite, simulated)
 
         tools = RunContext(
-            self.app.store, Path(os.devnull), at_once, Vault(None, simulated.random.randbytes), Settings(check_inclusion=False), client,
+            self.app.store, Path(os.devnull), at_once, Vault(None, simulated.random.randbytes),
+            Settings(check_inclusion=False), client,
             simulated.clock, simulated.random.randbytes,
         )
         return StudyRunner(self.aggregator.study, tools)

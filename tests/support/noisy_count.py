@@ -13,15 +13,7 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, build, nano
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, local
-from anon.protocols.contract import (
-    MODEL,
-    DocumentArrived,
-    Layout,
-    Place,
-    Record,
-    Round,
-    Value,
-)
+from anon.protocols.contract import MODEL, DocumentArrived, Layout, Place, Record, Round, Value
 from anon.protocols.models.published import ModelScore, PublishedModel
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.registry import ProtocolParts
@@ -101,7 +93,10 @@ class Shared:
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
         assert isinstance(proposal.design, NoisyCount)
         made = build("krr", 2, NanoEpsilon(nano(proposal.design.epsilon) // 2))
-        asked = [Survey(number, kind, (), (), 2, made.name, made.p, made.q, made.epsilon, windows[number], number) for number, kind in enumerate(("first", "again"))]
+        asked = [
+            Survey(number, kind, (), (), 2, made.name, made.p, made.q, made.epsilon, windows[number], number)
+            for number, kind in enumerate(("first", "again"))
+        ]
         return Layout(tuple(asked), tuple(Slot(number, (Row(number, 1),)) for number in range(2)))
 
     def check(self, study: Manifest) -> None:
@@ -116,7 +111,10 @@ class Shared:
 
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         names = ("asking", "asking again")
-        return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
+        return tuple(
+            Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey))
+            for survey in study.surveys
+        )
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         most = study.cohort.maximum
@@ -159,13 +157,16 @@ class Peer:
         for arrived in documents:
             counts_in(manifest, arrived.part, arrived.body)
 
-    def answers(self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]) -> tuple[SurveyAnswer, ...]:
+    def answers(
+        self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]
+    ) -> tuple[SurveyAnswer, ...]:
         counted = [counts_in(manifest, 0, arrived.body) for arrived in documents if arrived.part == 0]
         yes = label_category(manifest.label, record.label)
         said = {0: yes}
         for n, ayes in counted:
             said[1] = int(yes == (2 * ayes > n))
-        return tuple(SurveyAnswer(slot, survey, RawCategory(said[survey], 2)) for slot, survey in slots if survey in said)
+        asked = [(slot, survey) for slot, survey in slots if survey in said]
+        return tuple(SurveyAnswer(slot, survey, RawCategory(said[survey], 2)) for slot, survey in asked)
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         return survey.build().random_size
@@ -196,18 +197,26 @@ class Aggregator:
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Counts:
         (n, yes), (again, agree) = [counts_in(study, number, documents["count", number]) for number in range(2)]
-        first, second = (study.survey(0).build().unbias((total - ayes, ayes), total)[1] / max(total, 1) for total, ayes in ((n, yes), (again, agree)))
+        first, second = (
+            study.survey(0).build().unbias((total - ayes, ayes), total)[1] / max(total, 1)
+            for total, ayes in ((n, yes), (again, agree))
+        )
         share = min(max((first + (second if 2 * yes > n else 1 - second)) / 2, 0.0), 1.0)
         return Counts(CountModel("noisy-count", study.study_id.hex(), study.title, study.label, share))
 
     def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         return ()
 
-    def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool) -> Estimate | None:
+    def estimate(
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
+    ) -> Estimate | None:
         return estimate(survey, Shared().title(study, survey), ["yes"], tally, final) if tally[0] else None
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
-        return ReportPart('{% extends "report.html" %}{% block results %}<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}')
+        return ReportPart(
+            '{% extends "report.html" %}{% block results %}'
+            '<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}'
+        )
 
 
 PROTOCOL = ProtocolParts(Shared(), Peer(), Aggregator())

@@ -2,9 +2,9 @@
 
     python -m tests.support.noted_program WORDS
 
-ANONML_TEST_NOISE names the file that gets a line of JSON for each draw, before the draw is used. ANONML_TEST_CLOCK names
-the file of a virtual clock (`examples.clock`); without it the time is the wall clock's. ANONML_TEST_KEEPER names its
-keeper, for an aggregator that serves: it sleeps by that clock, and nobody passes its instants.
+ANONML_TEST_NOISE names the file that gets a line of JSON for each draw, before the draw is used. ANONML_TEST_CLOCK
+names the file of a virtual clock (`examples.clock`); without it the time is the wall clock's. ANONML_TEST_KEEPER names
+its keeper, for an aggregator that serves: it sleeps by that clock, and nobody passes its instants.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""All that anybody but the owner can see of a peer's life, to be compared with another life of the same random bytes."""
+"""All that anybody but the owner can see of a peer's life, to be compared with another life of the same random
+bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ class Observed:
 
     @classmethod
     def of(
-        cls, app: PeerApp, exchanges: Iterable[Exchange], random_sizes: list[int], kept: Iterable[tuple[int, int, int]] = ()
+        cls,
+        app: PeerApp,
+        exchanges: Iterable[Exchange],
+        random_sizes: list[int],
+        kept: Iterable[tuple[int, int, int]] = (),
     ) -> Observed:
         """The life of a peer that was in one study."""
         (status,) = app.status()

@@ -144,7 +144,8 @@ def listening(pid: int) -> list[str]:
 
 
 async def raw_through(socks: tuple[str, int], address: str, request: bytes, tries: int = 3) -> bytes:
-    """The bytes that come back for bytes sent to an onion address. A circuit that broke gives none, so another is tried."""
+    """The bytes that come back for bytes sent to an onion address. A circuit that broke gives none, so another is
+    tried."""
     for _ in range(tries):
         if answer := await _once_through(socks, address, request):
             return answer

@@ -129,7 +129,18 @@ class ServeDriver(Driver):
             self.manifest = await app.create_study(parse_proposal(text))
 
     def words(self) -> tuple[str, ...]:
-        return "anonml", "aggregator", "serve", "--home", str(self.home), "--port", str(self.port), "--processes", "0", "--json"
+        return (
+            "anonml",
+            "aggregator",
+            "serve",
+            "--home",
+            str(self.home),
+            "--port",
+            str(self.port),
+            "--processes",
+            "0",
+            "--json",
+        )
 
     def enrol(self, post: bytes) -> bool:
         assert self.manifest is not None

@@ -31,6 +31,7 @@ def cheap(seconds: float = 2.0) -> Iterator[None]:
 
 
 async def turns(count: int = 50) -> None:
-    """Let all else on this loop, its sockets too, have so many turns: what has not happened by then is not on its way."""
+    """Let all else on this loop, its sockets too, have so many turns: what has not happened by then is not on its
+    way."""
     for _ in range(count):
         await asyncio.sleep(0.001)

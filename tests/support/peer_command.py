@@ -47,7 +47,9 @@ class Command:
         """Runs `anonml WORDS`."""
         self.monkeypatch.setattr(sys, "argv", ["anonml", *map(str, words)])
         self.monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        self.monkeypatch.setattr(anonml, "_command", lambda name, rest: _built(anonml._application, name, next(iter(rest), "")))
+        self.monkeypatch.setattr(
+            anonml, "_command", lambda name, rest: _built(anonml._application, name, next(iter(rest), ""))
+        )
         self.capsys.readouterr()
         code = 0
         try:

@@ -1,8 +1,8 @@
 """Run by an interpreter of its own: `anonml peer ...` commands, one after the other, in a process that is watched.
 
 Its one argument is JSON: `commands`; `trap`, a file that gets a line for every connection, datagram and name look-up of
-the process and for every process that it starts; `clock`, a file with the time (`shared_clock`), and `skew`, seconds to add to
-it; `leak`, which way past the proxy one request takes, to see that the trap would notice.
+the process and for every process that it starts; `clock`, a file with the time (`shared_clock`), and `skew`, seconds to
+add to it; `leak`, which way past the proxy one request takes, to see that the trap would notice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A paired phone under test: the listener behind pairing's tor, reached at its socket, and a browser without scripts."""
+"""A paired phone under test: the listener behind pairing's tor, reached at its socket, and a browser without
+scripts."""
 
 from __future__ import annotations
 
@@ -67,7 +68,15 @@ async def phoned(folder: Path, enter: bool = True, data: bool = True, **limits: 
     with pairing.held(), pairing.socket() as socket:
         staging = Staging(pairing.path, os.urandom, **limits)
         site = Site(
-            PeerInReach(app), no_peer, home.data_path, Supervisor(run_nothing), gate, staging, aggregator.clock, os.urandom, paired=True
+            PeerInReach(app),
+            no_peer,
+            home.data_path,
+            Supervisor(run_nothing),
+            gate,
+            staging,
+            aggregator.clock,
+            os.urandom,
+            paired=True,
         )
         listener = PhoneListener(site, gate, HOST)
         await listener.start(socket)

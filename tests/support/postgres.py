@@ -1,4 +1,5 @@
-"""A PostgreSQL server of the test session's own: in a folder of its own, on a socket alone, by a user without rights."""
+"""A PostgreSQL server of the test session's own: in a folder of its own, on a socket alone, by a user without
+rights."""
 
 from __future__ import annotations
 
@@ -81,7 +82,19 @@ def server(**settings: str) -> Iterator[Server]:
     try:
         if os.geteuid() == 0:
             os.chown(folder, _nobody().pw_uid, _nobody().pw_gid)
-        initdb = [found / "initdb", "-D", made.data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        initdb = [
+            found / "initdb",
+            "-D",
+            made.data,
+            "-U",
+            "tester",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **_as_nobody())
         lines = {**SETTINGS, "unix_socket_directories": str(folder), **settings}
         with (made.data / "postgresql.conf").open("a", encoding="utf-8") as conf:

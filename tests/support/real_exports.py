@@ -35,14 +35,33 @@ def _edx(number: int) -> dict[str, Any]:
         "context": {"user_id": 7, "org_id": "Example", "course_id": course, "path": "/event"},
     }  # fmt: skip
     kinds: list[dict[str, Any]] = [
-        {"event_source": "browser", "event_type": "play_video", "session": "0" * 32, "page": "https://courses.example.org/x",
-         "event": json.dumps({"id": "v1", "currentTime": 1.5, "code": "html5"}), "referer": "", "accept_language": "de"},
+        {
+            "event_source": "browser",
+            "event_type": "play_video",
+            "session": "0" * 32,
+            "page": "https://courses.example.org/x",
+            "event": json.dumps({"id": "v1", "currentTime": 1.5, "code": "html5"}),
+            "referer": "",
+            "accept_language": "de",
+        },
         {"event_source": "server", "event_type": "problem_check", "page": "x_module", "name": "problem_check",
          "event": {"problem_id": "block-v1:p1", "success": "correct", "grade": 1, "answers": {"p1_2_1": "ö"}}},
-        {"event_source": "server", "event_type": "edx.course.enrollment.activated", "name": "edx.course.enrollment.activated",
-         "event": {"course_id": course, "user_id": 7, "mode": "honor"}, "session": None, "page": None},
-        {"event_source": "mobile", "event_type": "edx.video.played", "name": "edx.video.played", "event": '{"id": "v1"}',
-         "session": "", "context_extra": {"app": "ios"}},
+        {
+            "event_source": "server",
+            "event_type": "edx.course.enrollment.activated",
+            "name": "edx.course.enrollment.activated",
+            "event": {"course_id": course, "user_id": 7, "mode": "honor"},
+            "session": None,
+            "page": None,
+        },
+        {
+            "event_source": "mobile",
+            "event_type": "edx.video.played",
+            "name": "edx.video.played",
+            "event": '{"id": "v1"}',
+            "session": "",
+            "context_extra": {"app": "ios"},
+        },
     ]  # fmt: skip
     return common | kinds[number % len(kinds)]
 
@@ -51,10 +70,22 @@ def _edx(number: int) -> dict[str, Any]:
 
 MOODLE_HEADINGS = {
     "en": "Time,User full name,Affected user,Event context,Component,Event name,Description,Origin,IP address",
-    "de": "Zeit,Vollständiger Name,Betroffene/r Nutzer/in,Ereigniskontext,Komponente,Ereignisname,Beschreibung,Herkunft,IP-Adresse",
-    "pt": "Hora,Nome completo,Usuário afetado,Contexto do Evento,Componente,Nome do evento,Descrição,Origem,endereço IP",
-    "fi": "Aika,Käyttäjän koko nimi,Käyttäjä johon vaikutetaan,Tapahtuman konteksti,Komponentti,Tapahtuman nimi,Kuvaus,Alkuperä,IP-osoite",
-    "ja": "日時,ユーザフルネーム,影響を受けるユーザ,イベントコンテクスト,コンポーネント,イベント名,説明,起源,IPアドレス",
+    "de": (
+        "Zeit,Vollständiger Name,Betroffene/r Nutzer/in,Ereigniskontext,Komponente,Ereignisname,Beschreibung,"
+        "Herkunft,IP-Adresse"
+    ),
+    "pt": (
+        "Hora,Nome completo,Usuário afetado,Contexto do Evento,Componente,Nome do evento,Descrição,Origem,"
+        "endereço IP"
+    ),
+    "fi": (
+        "Aika,Käyttäjän koko nimi,Käyttäjä johon vaikutetaan,Tapahtuman konteksti,Komponentti,Tapahtuman nimi,"
+        "Kuvaus,Alkuperä,IP-osoite"
+    ),
+    "ja": (
+        "日時,ユーザフルネーム,影響を受けるユーザ,イベントコンテクスト,コンポーネント,イベント名,説明,起源,"
+        "IPアドレス"
+    ),
 }
 MOODLE_TIMES = {
     "en": ("5/02/24, 14:21", "28/01/24, 09:05"),
@@ -69,8 +100,11 @@ def moodle_rows(language: str = "en") -> list[list[str]]:
     """Newest first, as the report is."""
     late, early = MOODLE_TIMES[language]
     return [
-        [late, "Ada Beispiel", "-", "Quiz: Week 1, part \"b\"", "Quiz", "Quiz attempt started",
-         "The user with id '7' has started the attempt with id '31' for the quiz with course module id '12'.", "web", "198.51.100.7"],
+        [
+            late, "Ada Beispiel", "-", 'Quiz: Week 1, part "b"', "Quiz", "Quiz attempt started",
+            "The user with id '7' has started the attempt with id '31' for the quiz with course module id '12'.", "web",
+            "198.51.100.7",
+        ],
         [early, "Ada Beispiel", "Ada Beispiel", "Course: Example", "System", "Course viewed",
          "The user with id '7' viewed the course with id '3'.", "ws", "2001:db8::7"],
     ]  # fmt: skip
@@ -126,10 +160,17 @@ def takeout_path(language: str, suffix: str, product: str | None = None) -> str:
 def takeout_json(entries: int = 2) -> str:
     """Pretty-printed, with what JavaScript escapes."""
     found: list[dict[str, Any]] = [
-        {"header": "Search", "title": "Searched for bounded memory", "titleUrl": "https://www.google.com/search?q\u003dbounded",
-         "time": "2020-08-26T00:06:44.123Z", "products": ["Search"], "activityControls": ["Web & App Activity"]},
+        {
+            "header": "Search",
+            "title": "Searched for bounded memory",
+            "titleUrl": "https://www.google.com/search?q\u003dbounded",
+            "time": "2020-08-26T00:06:44.123Z",
+            "products": ["Search"],
+            "activityControls": ["Web & App Activity"],
+        },
         {"header": "YouTube", "title": "Watched a lecture", "titleUrl": "https://www.youtube.com/watch?v\u003d1",
-         "subtitles": [{"name": "A channel", "url": "https://www.youtube.com/channel/1"}], "time": "2020-08-26T00:06:44Z",
+         "subtitles": [{"name": "A channel", "url": "https://www.youtube.com/channel/1"}],
+         "time": "2020-08-26T00:06:44Z",
          "products": ["YouTube"], "details": [{"name": "From Google Ads"}], "description": "Watched at 14:21"},
     ]  # fmt: skip
     return json.dumps([found[number % 2] for number in range(entries)], indent=2).replace("=", "\\u003d")
@@ -154,8 +195,9 @@ def _cell(language: str, number: int) -> str:
         '<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">Search<br></p></div>'
         f'<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{said}</div>'
         '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
-        f'<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>{products}</b><br>&emsp;Search<br>'
-        '<b>Why is this here?</b><br>&emsp;A setting was on.</div></div></div>'
+        '<div class="content-cell mdl-cell mdl-cell--12-col '
+        f'mdl-typography--caption"><b>{products}</b><br>&emsp;Search<br>'
+        "<b>Why is this here?</b><br>&emsp;A setting was on.</div></div></div>"
     )  # fmt: skip
 
 

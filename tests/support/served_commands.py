@@ -1,4 +1,5 @@
-"""`anonml aggregator serve` on a home of a test's, in this process or one of its own, by a clock that the test moves."""
+"""`anonml aggregator serve` on a home of a test's, in this process or one of its own, by a clock that the test
+moves."""
 
 from __future__ import annotations
 

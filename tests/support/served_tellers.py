@@ -123,7 +123,10 @@ class ServedTeller:
         """The answer, however often its process dies meanwhile. Raises the typed error that it told."""
         while True:
             try:
-                return asked.answered(*self.post(asked.path, asked.body(self.aggregator or SigningKey.generate(), self.key)), self.arrangement)
+                return asked.answered(
+                    *self.post(asked.path, asked.body(self.aggregator or SigningKey.generate(), self.key)),
+                    self.arrangement,
+                )
             except (OSError, http.client.HTTPException):
                 assert self._process is not None
                 assert self._process.wait(30) == -signal.SIGKILL
@@ -184,7 +187,11 @@ def join_up(world: World) -> None:
     for number, teller in enumerate(world.tellers):
         for fellow, part in teller.key_shares(world.study).items():
             world.tellers[fellow].take_key_share(world.study, number, part)
-    manifest, heads, bodies = world.aggregator.manifest.to_bytes(), encode_chain(world.aggregator.chain), world.closing()[2]
+    manifest, heads, bodies = (
+        world.aggregator.manifest.to_bytes(),
+        encode_chain(world.aggregator.chain),
+        world.closing()[2],
+    )
     for teller in world.tellers:
         teller.take_roll(world.study, manifest, heads, bodies)
 

@@ -52,7 +52,9 @@ def serve(home: Path, clock: Path, ready: Connection, point: str, paused: bool, 
     _arm(point, signal.SIGSTOP if paused else signal.SIGKILL)
 
     async def work() -> None:
-        async with aggregator_app.AggregatorApp(home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.1) as app:
+        async with aggregator_app.AggregatorApp(
+            home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.1
+        ) as app:
             await app.serve("127.0.0.1", 0, ready.send)
 
     asyncio.run(work())
@@ -106,7 +108,9 @@ class Serving:
         """The database's."""
         return self.url.split("/")[3].partition("?")[0]
 
-    async def start(self, point: str = "", paused: bool = False, clock: SharedClock | None = None, home: Path | None = None) -> int:
+    async def start(
+        self, point: str = "", paused: bool = False, clock: SharedClock | None = None, home: Path | None = None
+    ) -> int:
         """One more; its number."""
         receiving, sending = pipe()
         own = (clock or self.clock).path

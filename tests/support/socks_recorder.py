@@ -1,4 +1,5 @@
-"""A SOCKS5 server (RFC 1928, 1929) as small as tor's door looks from outside, which records every byte of its client."""
+"""A SOCKS5 server (RFC 1928, 1929) as small as tor's door looks from outside, which records every byte of its
+client."""
 
 from __future__ import annotations
 

@@ -168,7 +168,9 @@ def serve_studies(home: Path, clock: Path, ready: Connection, point: str = "", t
     """`anonml aggregator serve --port 0`; the port goes to `ready`. A study of `text` is published if there is none."""
 
     async def work() -> None:
-        async with aggregator_app.AggregatorApp(home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.02) as app:
+        async with aggregator_app.AggregatorApp(
+            home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.02
+        ) as app:
             if text and not app.studies():
                 await app.create_study(parse_proposal(text))
             await app.serve("127.0.0.1", 0, ready.send)

@@ -28,7 +28,9 @@ def signed(aggregator: FakeAggregator, bodies: list[bytes], key: SigningKey | No
     """These bodies under the aggregator's kinds and parts, signed and linked anew."""
     chain: list[SignedHead] = []
     for honest, body in zip(aggregator.chain, bodies, strict=True):
-        chain.append(sign_head(key or aggregator.key, aggregator.study, chain, honest.head.kind, honest.head.part, body))
+        chain.append(
+            sign_head(key or aggregator.key, aggregator.study, chain, honest.head.kind, honest.head.part, body)
+        )
     return chain, list(bodies)
 
 

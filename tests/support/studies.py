@@ -9,10 +9,15 @@ ONE_PACKET = 'kind = "one-packet"\nepsilon = 2.0'
 
 
 def head_of(
-    title: str, purpose: str, columns: Sequence[str], label: str, features: Sequence[str], contact: str = "staff@example.org"
+    title: str,
+    purpose: str,
+    columns: Sequence[str],
+    label: str,
+    features: Sequence[str],
+    contact: str = "staff@example.org",
 ) -> str:
-    """The first part of a study file: its title and what it asks. `columns` are the table person's; `label` and `features`
-    come from the functions below."""
+    """The first part of a study file: its title and what it asks. `columns` are the table person's; `label` and
+    `features` come from the functions below."""
     titled = _table("", version=1, title=title, purpose=purpose, contact=contact)
     return titled + _table("[tables]", person=list(columns)) + label + "".join(features)
 
@@ -21,7 +26,13 @@ def study(
     head: str, design: str, schedule: Mapping[str, str], cohort: str, learning: str = "", release: str = ""
 ) -> str:
     """A whole study file: `head`, and the other parts as lines of TOML."""
-    parts = {"design": design, "learning": learning, "schedule": _table("", **schedule), "release": release, "cohort": cohort}
+    parts = {
+        "design": design,
+        "learning": learning,
+        "schedule": _table("", **schedule),
+        "release": release,
+        "cohort": cohort,
+    }
     return head + "".join(f"[{name}]\n{lines.rstrip()}\n" for name, lines in parts.items() if lines)
 
 
@@ -48,7 +59,12 @@ def numeric(
 
 
 def categorical(
-    name: str, categories: Sequence[str], missing: str = "own", description: str | None = None, *, query: str | None = None
+    name: str,
+    categories: Sequence[str],
+    missing: str = "own",
+    description: str | None = None,
+    *,
+    query: str | None = None,
 ) -> str:
     """A categorical feature."""
     named = _named(name, description or f"Your {name}.", query, "categorical")
@@ -76,8 +92,8 @@ def questions(
     age: str = "cuts = [30, 50]",
     answers: tuple[str, str] = ("high", "low"),
 ) -> str:
-    """The questions to the table person (age, sex, income): does a high income go with age and sex? `age` is how its cuts
-    are found, empty for a study that does not ask it; `answers` are income's positive and negative value."""
+    """The questions to the table person (age, sex, income): does a high income go with age and sex? `age` is how its
+    cuts are found, empty for a study that does not ask it; `answers` are income's positive and negative value."""
     columns = ["age", "sex", "income"] if age else ["sex", "income"]
     features = [categorical("sex", ["Female", "Male"], "Male", "Your sex")]
     features += [numeric("age", (17, 90), age, description="Your age")] if age else []

@@ -23,7 +23,9 @@ from tests.support.teller_links import MemoryTeller
 from tests.support.world import World, begin
 
 NAMES = ("clinic", "students")
-TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES))
+TELLERS = "".join(
+    f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES)
+)
 
 
 def short(text: str) -> str:

@@ -1,4 +1,5 @@
-"""The claims that hold of a study of sums that is over, whoever was offline or killed: found again in everybody's files."""
+"""The claims that hold of a study of sums that is over, whoever was offline or killed: found again in everybody's
+files."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class Evidence:
             assert set(tags) == set(self.acknowledged[turn])
 
     def _demand_one_noise(self, turn: int) -> None:
-        """Each teller's one noisy share is the published one; its journal never held another, and holds no share now."""
+        """Each teller's one noisy share is the published one; its journal never held another, and holds no share
+        now."""
         for name, share in zip(NAMES, self._document(turn).slots[0].shares, strict=True):
             assert self.study.kept[name, turn] == {share}, "a second noisy share"
             rows = self.study.journal(name, "SELECT noisy, evidence FROM ends WHERE round = ?", turn)

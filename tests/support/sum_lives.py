@@ -18,9 +18,13 @@ def begun(folder: Path, design: str, head: str = "", minimum: int = 3) -> World:
     world = World(folder, None, None, [])  # type: ignore[arg-type]
     for number in range(2):
         world.restart(number)
-    offers = [teller.offer(name, f"127.0.0.1:900{at}") for at, (name, teller) in enumerate(zip(NAMES, world.tellers, strict=True))]
+    offers = [
+        teller.offer(name, f"127.0.0.1:900{at}")
+        for at, (name, teller) in enumerate(zip(NAMES, world.tellers, strict=True))
+    ]
     said = "".join(
-        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n' for one in offers
+        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n'
+        for one in offers
     )
     world.aggregator = FakeAggregator.with_study(sum_study(design, said, minimum, head))
     world.arrangement = arrangement_of(world.aggregator.manifest)

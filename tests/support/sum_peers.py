@@ -2,10 +2,11 @@
 
     python -m tests.support.sum_peers FOLDER
 
-Standard input gives one line of JSON: {"numbers", "links", "tor", "until"}, and over loopback the "clock" with its "keeper". Peers of even numbers are offline
-without a network: no byte leaves or comes while the window is open. The others are switched off: their process's part
-ends, and begins anew from the disk when the window has closed. `FOLDER/posts.jsonl` gets a line for each post: the peer,
-the kind, the sealed body, and the word that came back. The last line of standard output is what became of each peer.
+Standard input gives one line of JSON: {"numbers", "links", "tor", "until"}, and over loopback the "clock" with its
+"keeper". Peers of even numbers are offline without a network: no byte leaves or comes while the window is open. The
+others are switched off: their process's part ends, and begins anew from the disk when the window has closed.
+`FOLDER/posts.jsonl` gets a line for each post: the peer, the kind, the sealed body, and the word that came back. The
+last line of standard output is what became of each peer.
 """
 
 from __future__ import annotations

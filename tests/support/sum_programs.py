@@ -1,8 +1,9 @@
-"""A whole study of exact sums by real programs: an aggregator, two tellers, and processes of peers. Programs are killed.
+"""A whole study of exact sums by real programs: an aggregator, two tellers, and processes of peers. Programs are
+killed.
 
-The programs are `anonml aggregator serve` and `anonml teller serve`, started by `noted_program`. A program that was killed
-is started again at once, as a service manager does. Over loopback the time is virtual (`examples.clock`): it stands still
-while anything works, or is being started again. Through Tor it is the wall clock's.
+The programs are `anonml aggregator serve` and `anonml teller serve`, started by `noted_program`. A program that was
+killed is started again at once, as a service manager does. Over loopback the time is virtual (`examples.clock`): it
+stands still while anything works, or is being started again. Through Tor it is the wall clock's.
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ class Plan:
         tellers = "".join(f'[[tellers]]\nname = "{name}"\naddress = "{address}"\n' for name, address in named)
         design = f'kind = "gradient"\nepsilon = 1.0\nrounds = {self.rounds}'
         text = sum_study(design, tellers, minimum=self.peers // 2)
-        for old, new in (('enrol = "1h"', self.enrol), ('settle = "10m"', self.settle), ('collect = "1h"', self.collect)):
+        for old, new in (
+            ('enrol = "1h"', self.enrol),
+            ('settle = "10m"', self.settle),
+            ('collect = "1h"', self.collect),
+        ):
             assert old in text
             text = text.replace(old, f'{old.split(" ")[0]} = "{new}s"')
         return text
@@ -285,7 +290,9 @@ class SumStudy:
         """Everything that was published, by kind and part."""
         with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
             store.execute("PRAGMA query_only = ON")
-            rows = store.execute("SELECT kind, part, body FROM documents WHERE signature != x'' ORDER BY number").fetchall()
+            rows = store.execute(
+                "SELECT kind, part, body FROM documents WHERE signature != x'' ORDER BY number"
+            ).fetchall()
         return {(kind, part): body for kind, part, body in rows}
 
 

@@ -65,7 +65,9 @@ def many(most: int = 20, unit: str = "record") -> str:
 
 def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, keys: str = "") -> str:
     """A study file of exact sums; tables also ask a text. `keys`: `many()`, with queries of many records."""
-    asked = [None, None, None] if not keys else [f"SELECT day, {name} FROM person" for name in ("age", "sleep", "tired")]
+    asked = (
+        [None, None, None] if not keys else [f"SELECT day, {name} FROM person" for name in ("age", "sleep", "tired")]
+    )
     features = [
         numeric("age", (0, 100), "cuts = [30, 60]", query=asked[0]),
         numeric("sleep", (0, 12), "cuts = [6]", query=asked[1]),
@@ -87,7 +89,9 @@ def countersigned(study: Manifest) -> bytes:
     """The document in which the tellers of `sum_study` say that they serve the study."""
     arrangement = arrangement_of(study)
     digest = arrangement_digest(arrangement)
-    said = [Countersignature(study.study_id, at, digest).sign(signing_key(at)) for at in range(len(arrangement.tellers))]
+    said = [
+        Countersignature(study.study_id, at, digest).sign(signing_key(at)) for at in range(len(arrangement.tellers))
+    ]
     return encode_countersignatures(study.study_id, said)
 
 

@@ -28,7 +28,11 @@ class KilledTeller:
     def _begin(self, crash_at: str) -> None:
         environment = {**os.environ, VARIABLE: crash_at}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, str(self._folder)], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", PROGRAM, str(self._folder)],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -184,7 +184,9 @@ def make_world(
     world = World(folder, aggregator, arrangement=None, members=found)  # type: ignore[arg-type]
     for number in range(tellers):
         world.restart(number)
-    entries = [teller.offer(f"teller {number}", f"127.0.0.1:900{number}") for number, teller in enumerate(world.tellers)]
+    entries = [
+        teller.offer(f"teller {number}", f"127.0.0.1:900{number}") for number, teller in enumerate(world.tellers)
+    ]
     world.arrangement = Arrangement(minimum, tuple(entries), tuple(sums or [a_sum()]))
     return world
 
@@ -197,8 +199,8 @@ def ready_world(folder: Path, **asked: Any) -> World:
 
 
 def closed_study(text: str = DECLARED, members: int = 4, another: int = 0) -> tuple[FakeAggregator, list[Member]]:
-    """A study whose enrolment is closed, and its members. It is made once for all tests: keys, roster and credentials are
-    the same for equal arguments. `another`: for a test that needs a second study."""
+    """A study whose enrolment is closed, and its members. It is made once for all tests: keys, roster and credentials
+    are the same for equal arguments. `another`: for a test that needs a second study."""
     aggregator, found = _closed_study(text, members, another)
     return aggregator.copied(), list(found)
 

@@ -18,6 +18,7 @@ def examples(whole: int) -> int:
 
 
 def every(step: int, *values: Iterable[Any]) -> list[Any]:
-    """Cases for `parametrize`: all combinations of the values. One in so many runs in `make test`, the others are slow."""
+    """Cases for `parametrize`: all combinations of the values. One in so many runs in `make test`, the others are
+    slow."""
     cases = enumerate(product(*values))
     return [pytest.param(*case, marks=[pytest.mark.slow] if place % step else []) for place, case in cases]

@@ -54,12 +54,22 @@ class Troubled:
     def start(self) -> None:
         """Begin, or begin again, in the trouble that there is."""
         self._tell()
-        environment = {**ENVIRONMENT, "TROUBLE": str(self._control), "TROUBLED": f"{self.folder}/", "LD_PRELOAD": str(library())}
+        environment = {
+            **ENVIRONMENT,
+            "TROUBLE": str(self._control),
+            "TROUBLED": f"{self.folder}/",
+            "LD_PRELOAD": str(library()),
+        }
         environment |= {"PYTHONUNBUFFERED": "1", "COLUMNS": "1000"}
         self.code = None
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", *self.words], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [sys.executable, "-m", *self.words],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     @property
@@ -77,7 +87,8 @@ class Troubled:
             file.write(_STATE.pack(self.disk, self.network, self.leap, self.wall))
 
     def trouble(self, disk: int = 0, network: int = 0, wall: float = 0.0) -> None:
-        """From now on the disk and every connection fail so (0: no more), and the wall clock is off by so many seconds."""
+        """From now on the disk and every connection fail so (0: no more), and the wall clock is off by so many
+        seconds."""
         self.disk, self.network, self.wall = disk, network, wall
         self._tell()
 

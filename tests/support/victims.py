@@ -41,7 +41,14 @@ MOSTLY_HISTOGRAMS = BINNED.replace("binning_share = 0.5", "binning_share = 0.05"
 AGE_ALONE = PAPER.replace(PAPER[PAPER.index('[[features]]\nname = "cups"') : PAPER.index("[design]")], "").replace(
     "partitions = 3", "partitions = 3\nsubset_size = 1\nsubsets_per_partition = 1"
 )
-STUDIES = {"manifest": DECLARED, "credentials": DECLARED, "roster": DECLARED, "key": DECLARED, "edges": MOSTLY_HISTOGRAMS, "thresholds": AGE_ALONE}
+STUDIES = {
+    "manifest": DECLARED,
+    "credentials": DECLARED,
+    "roster": DECLARED,
+    "key": DECLARED,
+    "edges": MOSTLY_HISTOGRAMS,
+    "thresholds": AGE_ALONE,
+}
 LATER = ("edges", "thresholds")
 """Documents that appear while packets are collected; the others stand before any packet."""
 
@@ -138,7 +145,10 @@ class Scene:
                 assert "two different documents" in status.reason
                 assert not liar.left
                 (proof,) = kept(app.store)
-                assert parse_evidence(proof.to_bytes(), bytes(self.aggregator.key.verify_key)).study == self.aggregator.study
+                assert (
+                    parse_evidence(proof.to_bytes(), bytes(self.aggregator.key.verify_key)).study
+                    == self.aggregator.study
+                )
                 return Fate(True, False, liar.heads)
             return Fate(status.reason == ANOTHER_KEY, liar.left, liar.heads)
         finally:

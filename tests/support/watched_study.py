@@ -1,5 +1,5 @@
-"""A whole study on this machine: the aggregator in this process, every peer in one of its own behind a SOCKS port of its
-own, under another locale, clock, environment or interpreter each.
+"""A whole study on this machine: the aggregator in this process, every peer in one of its own behind a SOCKS port of
+its own, under another locale, clock, environment or interpreter each.
 
 Enrolment lasts until all are enrolled: then the clock that they share is moved on. It runs as real time does, but not
 while this process is starved.

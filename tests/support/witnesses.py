@@ -20,7 +20,10 @@ def strace_works() -> bool:
     """True if strace is there and may trace."""
     if shutil.which("strace") is None:
         return False
-    return subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "true"], check=False, capture_output=True).returncode == 0
+    return (
+        subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "true"], check=False, capture_output=True).returncode
+        == 0
+    )
 
 
 def strace(log: Path) -> list[str]:
@@ -39,7 +42,8 @@ def _to_tor(event: str, told: list[object], socks: int) -> bool:
 
 
 def _evaluator(event: str, told: list[object]) -> bool:
-    """The start of a program that evaluates queries, or makes vectors: isolated, with an empty environment, at the root.
+    """The start of a program that evaluates queries, or makes vectors: isolated, with an empty environment, at the
+    root.
     """
     if event != "subprocess.Popen" or len(told) != 4:
         return False

@@ -1,7 +1,7 @@
 """A study in memory: a real aggregator, and peers that are made of the shared part alone or real ones.
 
-The clock moves when a test says so, or jumps from one due time to the next. Each real peer has a route of its own to the
-aggregator, which records what an observer of its network sees.
+The clock moves when a test says so, or jumps from one due time to the next. Each real peer has a route of its own to
+the aggregator, which records what an observer of its network sees.
 """
 
 from __future__ import annotations
@@ -200,7 +200,8 @@ class Request:
 
 @define
 class MemoryRoute:
-    """One peer's route onto a study. `broken(what, time)`: the request gets nowhere. `mute(...)`: its answer is lost."""
+    """One peer's route onto a study. `broken(what, time)`: the request gets nowhere. `mute(...)`: its answer is
+    lost."""
 
     live: LiveStudy
     clock: Clock
@@ -333,7 +334,13 @@ class World:
         route, clock = self.routes[number], self.clock
         protocols = both_sides(self.app._tools.protocols)
         return PeerApp(
-            self._home(number), lambda: route, clock, os.urandom, sleep=clock.sleep, evaluate=at_once, protocols=protocols
+            self._home(number),
+            lambda: route,
+            clock,
+            os.urandom,
+            sleep=clock.sleep,
+            evaluate=at_once,
+            protocols=protocols,
         )
 
     async def go_on(self, until: float = 1e12) -> None:

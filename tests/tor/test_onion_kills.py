@@ -123,7 +123,9 @@ class Killing:
 
     async def _settle_in(self, number: int) -> None:
         home, file = self.runners[number].home, self.folder / f"{number}.csv"
-        file.write_text(f"age,sex,income\n{20 + 9 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n")
+        file.write_text(
+            f"age,sex,income\n{20 + 9 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n"
+        )
         await anonml("peer", "import", file, "--table", "person", "--home", home)
         await anonml("peer", "budget", "--minimum-cohort", "2", "--minimum-window", "0", "--home", home)
 

@@ -99,7 +99,11 @@ def test_several_addresses_are_named_as_they_are_kept_or_served(tmp_path: Path) 
     assert len(first.split(" ")) == 1, "one, unless more are asked for"
     three = onion_addresses(home, os.urandom, 3)
     assert three.startswith(first + " ") and len(set(three.split(" "))) == 3
-    assert onion_addresses(home, os.urandom) == three == " ".join(key.address() for key in keep_keys(home.path, os.urandom))
+    assert (
+        onion_addresses(home, os.urandom)
+        == three
+        == " ".join(key.address() for key in keep_keys(home.path, os.urandom))
+    )
     assert onion_addresses(home, os.urandom, 2) == " ".join(three.split(" ")[:2])
     passing = " ".join(draw_key(os.urandom).address() for _ in range(2))
     with home.place(passing):
@@ -113,7 +117,9 @@ def test_all_links_to_a_study_have_one_address() -> None:
     """That of the study which is served; whatever else is."""
     one, two, three = (f"{onion_host(bytes([number] * 32))}:80" for number in range(3))
     named = f"{one} {two}"
-    assert address_of_links("", named) == address_of_links(f"{two} {one}", named) == address_of_links(three, named) == one
+    assert (
+        address_of_links("", named) == address_of_links(f"{two} {one}", named) == address_of_links(three, named) == one
+    )
     assert address_of_links(f"{three} {two}", named) == two
     assert address_of_links("127.0.0.1:8750", named) == "127.0.0.1:8750"
     assert address_of_links("", "") == address_of_links(three, "") == ""

@@ -41,7 +41,9 @@ def test_the_way_goes_by_the_address(tmp_path: Path, name: str, address: str, ki
     assert not (tmp_path / "tor").exists(), "nothing is started before it is needed"
 
 
-@pytest.mark.parametrize("address", ["example.org:80", "10.0.0.1:80", "onion:80", "127.0.0.1.example.org:80", "localhost:1"])
+@pytest.mark.parametrize(
+    "address", ["example.org:80", "10.0.0.1:80", "onion:80", "127.0.0.1.example.org:80", "localhost:1"]
+)
 async def test_nothing_else_is_spoken_to(tmp_path: Path, address: str) -> None:
     with pytest.raises(Refused, match="ask staff for a link with an onion address"):
         await Routes("auto", tmp_path).get(address, "/", 1)
@@ -80,7 +82,13 @@ async def test_progress_is_told_once_each_and_wiped() -> None:
 
 
 def test_serve_says_which_options_go_together(tmp_path: Path) -> None:
-    for words in (["--onion", "--port", "1"], ["--onion", "--host", "127.0.0.1"], ["--ephemeral"], ["--invites", "3"], ["--onions", "2"]):
+    for words in (
+        ["--onion", "--port", "1"],
+        ["--onion", "--host", "127.0.0.1"],
+        ["--ephemeral"],
+        ["--invites", "3"],
+        ["--onions", "2"],
+    ):
         result = CliRunner().invoke(aggregator, ["serve", "--home", str(tmp_path / "home"), *words])
         assert isinstance(result.exception, Refused), words
     assert not (tmp_path / "home").exists()

@@ -92,7 +92,9 @@ class Play:
 
     async def _settle_in(self, number: int) -> None:
         home, file = self.homes[number], self.folder / f"{number}.csv"
-        file.write_text(f"age,sex,income\n{20 + 15 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n")
+        file.write_text(
+            f"age,sex,income\n{20 + 15 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n"
+        )
         await anonml("peer", "import", file, "--table", "person", "--home", home)
         await anonml("peer", "budget", "--minimum-cohort", "2", "--minimum-window", "0", "--home", home)
 

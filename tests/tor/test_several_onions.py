@@ -77,7 +77,9 @@ async def _beside(pid: int) -> None:
 async def _member(folder: Path, number: int, link: str, route: Recorded) -> list[tuple[str, str]]:
     """Join, send, and find the packet again; status and word of each packet."""
     file, home = folder / f"{number}.csv", PeerHome(folder / f"peer-{number}")
-    file.write_text(f"age,sex,income\n{20 + 15 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n")
+    file.write_text(
+        f"age,sex,income\n{20 + 15 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n"
+    )
     policy = Policy(minimum_cohort=2, minimum_window=0)
     home.prepare()
     with closing(PeerApp(home, lambda: route, time.time, os.urandom, policy=policy)) as app:
@@ -96,7 +98,13 @@ def _serving(home: Path, server: Server | None) -> Iterator[OnionServing]:
     with database_set_up(server):
         begin = unit_words("ExecStartPre", home, server.folder)
         for _ in range(2):  # as at each start
-            subprocess.run([sys.executable, "-m", "anonml", *begin], check=True, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, "-m", "anonml", *begin],
+                check=True,
+                cwd=ROOT,
+                env=ENVIRONMENT,
+                stdout=subprocess.DEVNULL,
+            )
         yield OnionServing(home, "-m", "anonml", *unit_words("ExecStart", home, server.folder))
 
 
@@ -110,7 +118,9 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         try:
             await staff.start()
             slowness = max(1.0, (time.monotonic() - began) / QUIET)
-            lengths = {name: ceil(slowness * length) for name, length in {"enrol": 5, "settle": 3, "collect": 5}.items()}
+            lengths = {
+                name: ceil(slowness * length) for name, length in {"enrol": 5, "settle": 3, "collect": 5}.items()
+            }
             (folder / "study.toml").write_text(onion_study("Two", ONE_PACKET, "open", **lengths, margin=1))
             study = await anonml("study", "publish", folder / "study.toml", "--home", staff.home)
             seen.addresses, seen.tors = study["addresses"], len(tors_of(staff.pid))

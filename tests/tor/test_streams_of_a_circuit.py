@@ -1,4 +1,5 @@
-"""A stranger with a few circuits cannot hold many connections to an onion service: a circuit with too many streams is closed.
+"""A stranger with a few circuits cannot hold many connections to an onion service: a circuit with too many streams is
+closed.
 
 The full size is in the soak. Attacks stay inside the private network, and are bounded in count and time.
 """
@@ -32,7 +33,9 @@ async def held(socks: tuple[str, int], onion: str, circuit: str) -> asyncio.Stre
     """A stream on the circuit of this name, on which half a head was sent. Raises `Exception` where there is none."""
     proxy = Proxy(ProxyType.SOCKS5, *socks, username=circuit, password=circuit, rdns=True)
     host, _, port = onion.rpartition(":")
-    reader, writer = await asyncio.open_connection(sock=await proxy.connect(dest_host=host, dest_port=int(port), timeout=60))
+    reader, writer = await asyncio.open_connection(
+        sock=await proxy.connect(dest_host=host, dest_port=int(port), timeout=60)
+    )
     writer.write(HALF_A_HEAD)
     reader.kept = writer  # type: ignore[attr-defined]
     return reader

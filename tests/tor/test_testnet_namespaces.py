@@ -31,10 +31,14 @@ def test_only_tor_connects_a_peer_with_a_service(tmp_path: Path) -> None:
         names = stack.enter_context(three_namespaces())
         environment, relay = stack.enter_context(relays_running(names, tmp_path))
         service = stack.enter_context(
-            running(names.aggregator, [PARTS, "service", str(tmp_path / "service")], environment, tmp_path / "service.log")
+            running(
+                names.aggregator, [PARTS, "service", str(tmp_path / "service")], environment, tmp_path / "service.log"
+            )
         )
         ways = [f"{AGGREGATOR_ADDRESS}:{service.first['port']}", f"127.0.0.1:{service.first['port']}"]
-        visit = Namespaces.inside(names.peer, sys.executable, PARTS, "visitor", str(tmp_path / "v"), service.first["onion"])
+        visit = Namespaces.inside(
+            names.peer, sys.executable, PARTS, "visitor", str(tmp_path / "v"), service.first["onion"]
+        )
         done = subprocess.run(
             [*visit, relay, *ways], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
         )

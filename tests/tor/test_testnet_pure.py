@@ -68,7 +68,9 @@ def test_relays_listen_where_they_are_told_and_let_nothing_out() -> None:
 def test_the_first_vote_falls_after_the_descriptors_and_none_falls_before_it(attempt: int, now: float) -> None:
     """Valid-after is the next second that is `offset` modulo `interval`; voting begins four seconds earlier."""
     clock = votes(attempt, now)
-    valid_after = next(second for second in range(int(now) + 1, int(now) + 100) if second % clock.interval == clock.offset)
+    valid_after = next(
+        second for second in range(int(now) + 1, int(now) + 100) if second % clock.interval == clock.offset
+    )
     assert clock.lead - 1 < valid_after - now <= clock.lead
     assert valid_after - VOTING - now > 2.9, "descriptors take about 1.5 s"
     assert valid_after - clock.interval - VOTING < now, "an earlier vote would decide without the relays"

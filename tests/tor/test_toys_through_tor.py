@@ -1,4 +1,5 @@
-"""Protocols that no product file knows run through Tor: the app of an aggregator behind its onion, and apps of peers."""
+"""Protocols that no product file knows run through Tor: the app of an aggregator behind its onion, and apps of
+peers."""
 
 from __future__ import annotations
 

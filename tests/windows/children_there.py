@@ -15,7 +15,10 @@ from anon.queries import process
 from tests.attacks.test_evaluation_in_a_child import FOREVER, MEMORY, TRIMMED, asking, table
 
 ROOT = Path(__file__).resolve().parents[2]
-HOG = "from anon.queries.windows import confine\nconfine(100 * 2**20)\nkept = []\nwhile len(kept) < 2000: kept.append(bytearray(2**20))\n"
+HOG = (
+    "from anon.queries.windows import confine\nconfine(100 * 2**20)\nkept = []\n"
+    "while len(kept) < 2000: kept.append(bytearray(2**20))\n"
+)
 ORPHAN = """
 import os, subprocess, sys
 class Noted(subprocess.Popen):

@@ -1,7 +1,8 @@
-"""Run by Windows' Python: `anonml` commands, one after the other, since an interpreter with its imports takes seconds there.
+"""Run by Windows' Python: `anonml` commands, one after the other, since an interpreter with its imports takes seconds
+there.
 
-Its one argument is JSON, a list of `[code page, words]`. Each command prints on the real standard output and error, in its
-code page, and these go to files meanwhile. In the end it prints what came of each.
+Its one argument is JSON, a list of `[code page, words]`. Each command prints on the real standard output and error, in
+its code page, and these go to files meanwhile. In the end it prints what came of each.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def attempt(code_page: str, words: list[str], folder: Path) -> dict[str, Any]:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_BINARY)
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.stdout, sys.stderr = (TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding=code_page) for number in (1, 2))
+    sys.stdout, sys.stderr = (
+        TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding=code_page) for number in (1, 2)
+    )
     try:
         anonml()
     except SystemExit as ended:
@@ -35,7 +38,9 @@ def attempt(code_page: str, words: list[str], folder: Path) -> dict[str, Any]:
         for number, before in zip((1, 2), kept, strict=True):
             os.dup2(before, number)
             os.close(before)
-        sys.stdout, sys.stderr = (TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding="ascii") for number in (1, 2))
+        sys.stdout, sys.stderr = (
+            TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding="ascii") for number in (1, 2)
+        )
     out, err = (file.read_bytes().decode(code_page) for file in files)
     return {"code": code, "out": out, "err": err}
 

@@ -18,10 +18,14 @@ sys.path.insert(0, str(ROOT))
 from tests.mobile.resolve import locked  # noqa: E402
 from tests.windows.wine import ENVIRONMENT, WINE, of_windows  # noqa: E402
 
-TESTS = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "sortedcontainers", "iniconfig", "pluggy", "packaging")
+TESTS = (
+    "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "sortedcontainers", "iniconfig", "pluggy", "packaging",
+)
 """Beside a peer's packages: what its tests need that run there."""
 PARQUET = ("pyarrow",)
-PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps")
+PIP = (
+    sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps",
+)
 WINDOWS = ("--only-binary", ":all:", "--platform", "win_amd64", "--implementation", "cp", "--python-version", "3.11")
 
 

@@ -69,7 +69,8 @@ class Member:
 
 
 async def play(folder: Path, patience: int = 2) -> Seen:
-    """From empty homes to predictions. `patience`: by how much windows are longer than the start of the programs tells."""
+    """From empty homes to predictions. `patience`: by how much windows are longer than the start of the programs
+    tells."""
     seen, staff = Seen(), folder / "staff"
     folder.mkdir()
     members = [Member(wine.plain, HERE), Member(wine.plain, folder / "second"), Member(on_linux, folder / "third")]
@@ -78,7 +79,9 @@ async def play(folder: Path, patience: int = 2) -> Seen:
     try:
         began = time.monotonic()
         for number, _ in enumerate(members):
-            (folder / f"{number}.csv").write_bytes(f"age,income\r\n{25 + 20 * number},{('low', 'high')[number % 2]}\r\n".encode())
+            (folder / f"{number}.csv").write_bytes(
+                f"age,income\r\n{25 + 20 * number},{('low', 'high')[number % 2]}\r\n".encode()
+            )
         await _all(one.settle_in(folder / f"{number}.csv") for number, one in enumerate(members))
         took = patience * (time.monotonic() - began)
         file = folder / "study.toml"
@@ -119,7 +122,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
 
 
 def test_every_packet_of_windows_and_linux_is_accepted_and_found_again(seen: Seen) -> None:
-    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [[("included", "accepted")]] * 3
+    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [
+        [("included", "accepted")]
+    ] * 3
     assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"]] * 3
     assert seen.audit["verdict"] == "all-checked" and seen.audit["packets"] == seen.audit["enrolled"] == 3
 

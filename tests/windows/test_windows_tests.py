@@ -12,13 +12,19 @@ from tests.windows.wine import needs_windows, start
 pytestmark = [pytest.mark.process, pytest.mark.timeout(900), needs_windows]
 FILES = (
     *("tests/peer/test_peer_checks.py", "tests/peer/test_peer_release.py", "tests/peer/test_peer_session.py"),
-    *("tests/peer/test_peer_backup.py", "tests/peer/cli/test_peer_cli_own.py", "tests/peer/data/test_importing_files.py"),
+    *(
+        "tests/peer/test_peer_backup.py",
+        "tests/peer/cli/test_peer_cli_own.py",
+        "tests/peer/data/test_importing_files.py",
+    ),
     *("tests/attacks/test_wrong_file.py", "tests/windows/children_there.py"),
 )
 NOT_THERE = {
     "test_the_file_of_a_final_backup_is_on_the_disk_before_the_home_is_closed": "Windows syncs no folder",
     "test_a_backup_is_the_owners_alone_and_overwrites_nothing": "modes of files",
-    "test_an_app_that_was_open_before_a_restore_goes_on_with_the_restored_file": "an open file is not replaced on Windows",
+    "test_an_app_that_was_open_before_a_restore_goes_on_with_the_restored_file": (
+        "an open file is not replaced on Windows"
+    ),
     "test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent": "an open file is not removed on Windows",
     "test_csv": "modes of files",
     "test_sqlite_views_only_and_colliding_names": "the test removes a file that it holds open",

@@ -1,7 +1,7 @@
 """Commands under Windows' own Python, by Wine: each is a Windows process with pipes for its input and output.
 
-Wine is not Windows. It has Windows' paths, code pages, registry, file locks, processes and job objects in its own way, on
-the network and the clock of this machine.
+Wine is not Windows. It has Windows' paths, code pages, registry, file locks, processes and job objects in its own way,
+on the network and the clock of this machine.
 """
 
 from __future__ import annotations

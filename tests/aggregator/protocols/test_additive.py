@@ -94,7 +94,11 @@ def test_probabilities_are_calibrated(kind: str) -> None:
     if kind == "bits":
         learned = learn(SUBJECT, [], [], ADDITIVE, bits=[bit(k, k, columns, 1.0, k) for k in range(3)])
     else:
-        asked = [("one", "twin"), ("one", "other"), ("twin", "other")] if kind == "pairs" else [("one",), ("twin",), ("other",)]
+        asked = (
+            [("one", "twin"), ("one", "other"), ("twin", "other")]
+            if kind == "pairs"
+            else [("one",), ("twin",), ("other",)]
+        )
         learned = learn(SUBJECT, [table(k, names, columns, 1.0, k) for k, names in enumerate(asked)], [], ADDITIVE)
     others = people(200_000, 3, alike)
     predicted = probabilities(learned, others)
@@ -119,7 +123,9 @@ def test_an_error_is_as_large_as_stated() -> None:
     columns = people(5_000, 5)
     effects, errors = [], []
     for seed in range(200):
-        moments = gather(coordinates_of(FEATURES), [], [bit(k, k, columns, 2.0, 10 * seed + k) for k in range(3)], {}, 0.4)
+        moments = gather(
+            coordinates_of(FEATURES), [], [bit(k, k, columns, 2.0, 10 * seed + k) for k in range(3)], {}, 0.4
+        )
         found = fit(moments)
         effects.append(found.log_odds[1])
         errors.append(found.errors[1])
@@ -150,7 +156,10 @@ def test_a_constant_feature_says_nothing() -> None:
     columns = people(20_000, 9)
     columns[1] = 0
     learned = learn(
-        SUBJECT, [table(k, names, columns, 4.0, k) for k, names in enumerate([("one", "twin"), ("one", "other")])], [], ADDITIVE
+        SUBJECT,
+        [table(k, names, columns, 4.0, k) for k, names in enumerate([("one", "twin"), ("one", "other")])],
+        [],
+        ADDITIVE,
     )
     assert abs(learned.model.tables[1].log_odds[0]) < 0.05 + abs(learned.model.tables[0].log_odds[0]) / 5
     assert learned.model.tables[0].log_odds[1] > 0.5

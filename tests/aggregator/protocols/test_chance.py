@@ -31,7 +31,9 @@ MOST_ALARMS = 8
 """Of 120 studies without a signal. At 2 % each, 9 or more have a chance of .001; without the right noise half pass."""
 
 
-def tallies(n: int, epsilon: float, signal: float, generator: np.random.Generator, pairs: bool = False) -> list[SurveyTally]:
+def tallies(
+    n: int, epsilon: float, signal: float, generator: np.random.Generator, pairs: bool = False
+) -> list[SurveyTally]:
     """Skewed features of three categories, a rare label; with `signal` the first feature moves it."""
     subsets = [("one", "two"), ("three", "four"), ("one", "three")] if pairs else [(name,) for name in NAMES]
     found = []
@@ -49,7 +51,9 @@ def tallies(n: int, epsilon: float, signal: float, generator: np.random.Generato
     return found
 
 
-def learned(kind: str, n: int, epsilon: float, signal: float, generator: np.random.Generator, pairs: bool = False) -> LearnedStudy:
+def learned(
+    kind: str, n: int, epsilon: float, signal: float, generator: np.random.Generator, pairs: bool = False
+) -> LearnedStudy:
     return learn(SUBJECT, tallies(n, epsilon, signal, generator, pairs), [], LEARNING[kind], with_influence=False)
 
 
@@ -88,9 +92,14 @@ def test_the_chance_is_that_of_repeated_noise() -> None:
     """With z drawn as under noise alone the chance is uniform: at most 5 % in 36 of 400, a false alarm in 1e-3."""
     generator = np.random.default_rng(4)
     strengths = np.array([0.0, 1.0, 30.0, 400.0])
-    found = [p_value(WhitenedMeasurements(generator.standard_normal(4), strengths, np.zeros((1, 4))), (0.05, 0.3)) for _ in range(400)]
+    found = [
+        p_value(WhitenedMeasurements(generator.standard_normal(4), strengths, np.zeros((1, 4))), (0.05, 0.3))
+        for _ in range(400)
+    ]
     assert 8 <= sum(one <= 0.05 for one in found) <= 36
-    assert p_value(WhitenedMeasurements(np.array([0.0, 0.0, 9.0, 9.0]), strengths, np.zeros((1, 4))), (0.05, 0.3)) < 1e-6
+    assert (
+        p_value(WhitenedMeasurements(np.array([0.0, 0.0, 9.0, 9.0]), strengths, np.zeros((1, 4))), (0.05, 0.3)) < 1e-6
+    )
 
 
 def test_the_stated_noise_is_that_of_repeated_studies() -> None:

@@ -1,4 +1,5 @@
-"""The declared score: unbiased, with the stated error, few false alarms also for a wrong guess, and power where true."""
+"""The declared score: unbiased, with the stated error, few false alarms also for a wrong guess, and power where
+true."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def bit(centre: int, epsilon: float) -> Survey:
 def studies(
     cells: dict[tuple[int, int], float], guess: float, epsilon: float, people: int, seed: int = 1
 ) -> tuple[list[ScoreEstimate], ScoreTest]:
-    """`TRIALS` studies at once. `cells`: the share of the people with each (b, label). Each report of a random person is
-    a plus with one chance, so that their number is binomial: exactly what single packets would give."""
+    """`TRIALS` studies at once. `cells`: the share of the people with each (b, label). Each report of a random person
+    is a plus with one chance, so that their number is binomial: exactly what single packets would give."""
     generator = np.random.default_rng(seed)
     near = round(guess * SCALE)
     far, read = far_centre(near), []
@@ -77,7 +78,9 @@ def crossed(plus: float, rate: float, covariance: float = 0.0) -> dict[tuple[int
 @pytest.mark.parametrize("off", [-0.1, 0.0, 0.1])
 @pytest.mark.parametrize("plus", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize(("people", "epsilon", "rate"), [(300, 0.5, 0.5), (2000, 1.0, 0.25), (5000, 4.0, 0.8)])
-def test_a_score_that_says_nothing_is_rarely_shown(off: float, plus: float, people: int, epsilon: float, rate: float) -> None:
+def test_a_score_that_says_nothing_is_rarely_shown(
+    off: float, plus: float, people: int, epsilon: float, rate: float
+) -> None:
     """3,000 studies each, the guess off by as much as .1, b lopsided: at most .02, and three standard errors."""
     _, found = studies(crossed(plus, rate), rate + off, epsilon, people)
     assert shown(found) <= MOST
@@ -113,8 +116,11 @@ def test_the_chance_is_that_of_a_normal_beyond() -> None:
     assert one.chance == pytest.approx([0.5 * math.erfc(0.15 / error / 2**0.5)])
 
 
-STUDY = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
-    'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+STUDY = (
+    study_text("bits")
+    .replace('asks = "bits"', 'asks = "score"')
+    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
+    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
 )
 
 
@@ -136,7 +142,12 @@ def test_a_study_of_the_score_asks_three_questions_and_a_peer_answers_them() -> 
     assert near.features == far.features == ("sex", "age") and label.features == ("sex",)
     assert centre_of(near) < centre_of(far) == far_centre(centre_of(near)) and centre_of(label) == centre_of(near)
     answered = answer_map(manifest, near, {})
-    for age, sex, income, sign in ((60, "Male", ">50K", 1), (40, "Male", "<=50K", 1), (60, "Female", ">50K", -1), (20, "Female", "<=50K", -1)):
+    for age, sex, income, sign in (
+        (60, "Male", ">50K", 1),
+        (40, "Male", "<=50K", 1),
+        (60, "Female", ">50K", -1),
+        (20, "Female", "<=50K", -1),
+    ):
         answer = answered(Record({"age": age, "sex": sex}, income))
         assert answer.value == 2 * (sign > 0) + (income == ">50K")
     said = [kind.asks for kind in packet_kinds(manifest)]
@@ -162,7 +173,11 @@ def test_a_peer_refuses_signs_that_nobody_declared() -> None:
 @pytest.mark.parametrize(("old", "new", "said"), [
     ("\nexpects = 1\n", "\n", "at least two features"),
     ("cuts = [30, 50]", "bins = 3", "declared cuts"),
-    ('categories = ["Female", "Male"]', f"categories = {[*map(str, range(1500)), 'Male']}".replace("'", '"'), "categories"),
+    (
+        'categories = ["Female", "Male"]',
+        f"categories = {[*map(str, range(1500)), 'Male']}".replace("'", '"'),
+        "categories",
+    ),
     ("cuts = [30, 50]", f"cuts = {list(range(20, 60))}", ""),
 ])
 def test_a_study_that_cannot_ask_it_is_refused(old: str, new: str, said: str) -> None:
@@ -180,13 +195,20 @@ def test_a_simulated_study_says_if_what_staff_expect_is_true(going_with: float, 
     generator = np.random.default_rng(5)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
-    people = People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels)
+    people = People(
+        {"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels
+    )
     learned = run_once(published(), people, generator)
     assert learned.declared is not None and learned.declared.shown is true
     assert learned.declared.reports == 4000 and not learned.learnable
     assert not any(value for table in learned.model.tables for value in table.log_odds), "it makes no model"
     said = from_json(learned.model.to_json()).score
-    assert said is not None and said.shown is true and said.chance == learned.declared.chance and said.error == learned.declared.error
+    assert (
+        said is not None
+        and said.shown is true
+        and said.chance == learned.declared.chance
+        and said.error == learned.declared.error
+    )
     assert run_once(published(study_text()), people, generator).declared is None
 
 

@@ -37,7 +37,8 @@ SIZES = TAUS[1:]
 
 
 def a_case(seed: int, rows: int = 4, effects: int = 5) -> tuple[np.ndarray, ...]:
-    """Measured values, design, prior covariance, noise and direction, all at random and of the sizes of a real study."""
+    """Measured values, design, prior covariance, noise and direction, all at random and of the sizes of a real
+    study."""
     generator = np.random.default_rng(seed)
     design = generator.normal(size=(rows, effects)) * 0.3
     root = generator.normal(size=(effects, effects)) / 2
@@ -80,9 +81,12 @@ def by_densities(case: tuple[np.ndarray, ...], values: np.ndarray) -> list[float
     """Log weight times density of the values under each prior, in their own coordinates."""
     _, design, kernel, noise, direction = case
     return [
-        float(np.log(weight) + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(values))
+        float(
+            np.log(weight)
+            + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(values)
+        )
         for weight, mu, tau in priors(case)
-    ]  # fmt: skip
+    ]
 
 
 def tied(weights: np.ndarray, taus: np.ndarray) -> np.ndarray:
@@ -129,9 +133,10 @@ def test_the_chance_is_that_of_values_drawn_as_noise(seed: int) -> None:
 
     def statistic(at: np.ndarray) -> np.ndarray:
         logs = [
-            np.log(weight) + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(at)
+            np.log(weight)
+            + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(at)
             for weight, mu, tau in priors(case)[1:]
-        ]  # fmt: skip
+        ]
         found: np.ndarray = logsumexp(logs, axis=0) - multivariate_normal(np.zeros(len(noise)), noise).logpdf(at)
         return found
 
@@ -259,7 +264,9 @@ def test_sizes_are_those_that_are_found_without_directions() -> None:
     plain = asked_of((*case[:4], np.zeros(5)))
     weights, told = _posterior(*plain, certain=True)[0], _posterior(*asked_of(case), certain=True)[0]
     by_size = told[1:].reshape(-1, len(SIZES)).sum(axis=0)
-    assert by_size == pytest.approx(weights[1:]) and told[1 : 1 + len(SIZES)] != pytest.approx((1 - DECLARED) * weights[1:])
+    assert by_size == pytest.approx(weights[1:]) and told[1 : 1 + len(SIZES)] != pytest.approx(
+        (1 - DECLARED) * weights[1:]
+    )
 
 
 def test_many_answers_overrule_wrong_signs() -> None:
@@ -280,7 +287,9 @@ def test_a_study_without_a_signal_is_rarely_shown(signs: tuple[int, ...]) -> Non
 @pytest.mark.slow
 def test_more_studies_are_shown_with_right_signs() -> None:
     studies = [a_study(seed, EFFECT) for seed in range(40)]
-    plain, told = (sum(fit(with_signs(one, signs)).chance <= LEVEL for one in studies) for signs in ((0,) * 6, (1,) * 6))
+    plain, told = (
+        sum(fit(with_signs(one, signs)).chance <= LEVEL for one in studies) for signs in ((0,) * 6, (1,) * 6)
+    )
     assert told > plain
 
 

@@ -72,7 +72,9 @@ def test_soft_pools_surveys_of_a_subset_and_the_vote_keeps_them_apart():
 @pytest.mark.parametrize("mechanism", ["krr", "pq", "rappor"])
 def test_the_same_tallies_give_the_same_bytes(mechanism):
     once, again = (
-        learn(SUBJECT, tallies(1.0, 3_000, 3, mechanism=mechanism), tallies(1.0, 800, 4, mechanism=mechanism), Learning())
+        learn(
+            SUBJECT, tallies(1.0, 3_000, 3, mechanism=mechanism), tallies(1.0, 800, 4, mechanism=mechanism), Learning()
+        )
         for _ in range(2)
     )
     assert once.model.to_json() == again.model.to_json()

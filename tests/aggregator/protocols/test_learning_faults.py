@@ -34,11 +34,23 @@ def test_no_report_both_trains_and_scores() -> None:
     (survey,) = [one for one in manifest.surveys if one.kind == "histogram"]
     mechanism = survey.build()
     packets = [
-        PublishedPacket(Occasion(bytes(32), 0, 0), survey.survey, bytes(mechanism.perturb(RawCategory(0, survey.m), os.urandom)), (), number.to_bytes(48, "big"))
+        PublishedPacket(
+            Occasion(bytes(32), 0, 0),
+            survey.survey,
+            bytes(mechanism.perturb(RawCategory(0, survey.m), os.urandom)),
+            (),
+            number.to_bytes(48, "big"),
+        )
         for number in range(400)
     ]
     scoring = sum(in_score_cohort(SCORE_VALUE, packet.token, 0.4) for packet in packets)
-    cohorts = tally_cohorts(manifest, {one.survey: PART.tally(manifest, one, packets if one == survey else (), SCORE_VALUE) for one in manifest.surveys})
+    cohorts = tally_cohorts(
+        manifest,
+        {
+            one.survey: PART.tally(manifest, one, packets if one == survey else (), SCORE_VALUE)
+            for one in manifest.surveys
+        },
+    )
     assert 100 < scoring < 220  # 4 in 10; fails by chance less than once in 10^8
     assert (cohorts.train[0].n, cohorts.score[0].n) == (400 - scoring, scoring)
 
@@ -69,8 +81,12 @@ def test_the_slopes_behind_the_errors_are_derivatives_of_the_scores() -> None:
     cells, rate = np.array([[0.25, 0.05], [0.2, 0.1], [0.15, 0.25]]), 0.4
     contrast = np.array([-0.8, 0.1, 1.2])
     votes = contrast > 0
-    assert _auc_slope(contrast, cells, rate) == pytest.approx(_numerical(lambda at: auc_score(contrast, at, rate), cells), abs=1e-5)
-    assert _f1_slope(votes, cells, rate) == pytest.approx(_numerical(lambda at: f1_score(votes, at, rate), cells), abs=1e-5)
+    assert _auc_slope(contrast, cells, rate) == pytest.approx(
+        _numerical(lambda at: auc_score(contrast, at, rate), cells), abs=1e-5
+    )
+    assert _f1_slope(votes, cells, rate) == pytest.approx(
+        _numerical(lambda at: f1_score(votes, at, rate), cells), abs=1e-5
+    )
 
 
 def test_the_observed_study_counts_among_the_draws() -> None:

@@ -91,7 +91,9 @@ def settled_in(path: Path, number: int, clock: Clock) -> PeerApp:
     home.prepare()
     row = (20 + 7 * number, ("none", "some", "many", None)[number % 4], number % 2)
     import_rows(home.data_path, "person", ["age", "cups", "tired"], [row], durable=False)
-    return PeerApp(home, DirectRoute, clock, os.urandom, policy=Policy(lifetime=nano(2), minimum_cohort=3), evaluate=at_once)
+    return PeerApp(
+        home, DirectRoute, clock, os.urandom, policy=Policy(lifetime=nano(2), minimum_cohort=3), evaluate=at_once
+    )
 
 
 async def live_through(clock: Clock, aggregator: AggregatorApp, manifest: Manifest, peers: list[PeerApp]) -> None:

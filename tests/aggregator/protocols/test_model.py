@@ -30,7 +30,9 @@ MODEL = Model(
     threshold=0.2,
     tables=(
         ModelTable(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.0), (0, 1, 1, 0)),
-        ModelTable(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0), (0,) * 7 + (1,)),
+        ModelTable(
+            ("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0), (0,) * 7 + (1,)
+        ),
     ),
 )
 
@@ -137,7 +139,9 @@ def test_predicting_needs_no_numpy():
         "m = from_json(sys.stdin.read()); print(m.probability(m.categories({'age': 30, 'sex': 'f'})));"
         "assert not {'numpy', 'sklearn'} & set(sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", program], input=MODEL.to_json(), capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], input=MODEL.to_json(), capture_output=True, text=True, check=True
+    )
     assert float(run.stdout) == pytest.approx(MODEL.probability({"age": 1, "sex": 0}))
 
 

@@ -73,7 +73,11 @@ def test_the_mean_of_a_report_is_the_product(centre: float) -> None:
     asked = survey(centre)
     gap = Fraction(asked.p - asked.q, SCALE)
     for sign, label in product((-1, 1), (0, 1)):
-        mean = (2 * chance(asked, sign, label) - 1) / gap * Fraction(max(bits.centre_of(asked), SCALE - bits.centre_of(asked)), SCALE)
+        mean = (
+            (2 * chance(asked, sign, label) - 1)
+            / gap
+            * Fraction(max(bits.centre_of(asked), SCALE - bits.centre_of(asked)), SCALE)
+        )
         assert float(mean) == pytest.approx(sign * (label - centre), abs=1e-12)
 
 
@@ -144,7 +148,11 @@ def test_the_peer_answers_a_sign_and_a_label(values: dict[str, object], label: o
 def test_a_survey_that_cannot_be_asked_is_refused(change: dict[str, object]) -> None:
     """By the survey itself, or by the form of its design."""
     found = manifest()
-    place = next(number for number, asked in enumerate(found.surveys) if asked.features == ("sex",) and asked.m == 2 and len(asked.parameters) == 3)
+    place = next(
+        number
+        for number, asked in enumerate(found.surveys)
+        if asked.features == ("sex",) and asked.m == 2 and len(asked.parameters) == 3
+    )
     with pytest.raises(Malformed):
         changed = evolve(found.surveys[place], **change)  # type: ignore[arg-type]
         check_study(evolve(found, surveys=(*found.surveys[:place], changed, *found.surveys[place + 1 :])))

@@ -46,7 +46,8 @@ def test_krr_cells_are_negatively_correlated():
 
 @pytest.mark.parametrize("name", ["krr", "rappor", "pq"])
 def test_covariance_is_that_of_real_reports(name):
-    """600 cohorts of 60 real peers; a variance estimate is off by 5.8 % (1 s.d.), 5 s.d. allowed: false alarm < 1e-5."""
+    """600 cohorts of 60 real peers; a variance estimate is off by 5.8 % (1 s.d.), 5 s.d. allowed: false alarm <
+    1e-5."""
     mechanism = build(name, 4, nano(2.0))
     generator = random.Random(11)
     truth = [0.5, 0.1, 0.3, 0.1]

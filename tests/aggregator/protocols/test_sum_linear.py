@@ -1,4 +1,5 @@
-"""Published sums of moments and gradients: regressions as numpy and scikit-learn find them, and shrunk by known noise."""
+"""Published sums of moments and gradients: regressions as numpy and scikit-learn find them, and shrunk by known
+noise."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ from anon.protocols.vectors.gradient import Descent, DescentState, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 
 NEXT_TO_NONE = Fraction(1, 10**9)
-COLUMNS = (Column("a", 1.0, 2.0, 40), Column("b", -3.0, 4.0, 60), Column("one", 0.0, 1.0, 30), Column("t", 10.0, 20.0, 90))
+COLUMNS = (
+    Column("a", 1.0, 2.0, 40),
+    Column("b", -3.0, 4.0, 60),
+    Column("one", 0.0, 1.0, 30),
+    Column("t", 10.0, 20.0, 90),
+)
 DESIGN = MomentSums(COLUMNS, 10**5)
 
 

@@ -104,7 +104,11 @@ def test_tables_give_the_model_of_the_learner() -> None:
     expected = learn_tables(subject, design, noisy, study.learning)
     model = learned(study, documents).model
     assert model == evolve(expected.model, chance=expected.chance, shown=expected.learnable) and model.shown
-    assert model.classifier == "additive" and {one.features for one in model.tables} == {("age",), ("sleep",), ("cups",)}
+    assert model.classifier == "additive" and {one.features for one in model.tables} == {
+        ("age",),
+        ("sleep",),
+        ("cups",),
+    }
 
 
 def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() -> None:

@@ -1,4 +1,5 @@
-"""Published sums of tables: moments and their noise as the people and the parties make them, and the model they give."""
+"""Published sums of tables: moments and their noise as the people and the parties make them, and the model they
+give."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def moments_of(design: TableSums, published: NoisySum, rate: float = 0.5) -> Sum
 
 
 def indicators(columns: np.ndarray) -> np.ndarray:
-    return np.array([columns[row] == category for row, card in enumerate(CARDS) for category in range(card)], dtype=float)
+    return np.array(
+        [columns[row] == category for row, card in enumerate(CARDS) for category in range(card)], dtype=float
+    )
 
 
 def model(design: TableSums, published: NoisySum, with_influence: bool = False) -> LearnedStudy:
@@ -96,7 +99,8 @@ def test_contrasts_scatter_as_their_noise_says(design: TableSums, times: int) ->
     found = []
     for seed in range(times):
         columns = people(300, seed, 0.0)
-        columns[1] = np.random.default_rng(seed).permutation(columns[1])  # no feature goes with another or with the label
+        # No feature goes with another or with the label.
+        columns[1] = np.random.default_rng(seed).permutation(columns[1])
         found.append(moments_of(design, noisy(design, columns, Fraction(9), seed)))
     values = np.array([one.contrast for one in found])
     stated = np.mean([one.noise(np.zeros(8)) for one in found], axis=0)
@@ -115,21 +119,29 @@ def test_chance_in_who_took_part_counts_more_where_no_table_relates_features() -
     columns[1] = np.random.default_rng(9).permutation(columns[1])
     for design in (SINGLES, PAIRS):
         moments = moments_of(design, NoisySum(tuple(counted(design, columns)), 5_000, NEXT_TO_NONE, 1))
-        rows.append(moments.noise(np.zeros(8))[:3, :3] - moments.rate_error**2 * np.outer(*[moments.shares[:3] - 1 / 3] * 2))
+        rows.append(
+            moments.noise(np.zeros(8))[:3, :3] - moments.rate_error**2 * np.outer(*[moments.shares[:3] - 1 / 3] * 2)
+        )
     turn = np.array([1.0, -1.0, 0.0])
     assert turn @ rows[0] @ turn == pytest.approx(1.2 * turn @ rows[1] @ turn, rel=0.01)
 
 
 def test_every_party_adds_its_noise() -> None:
     columns, sigma_squared = people(300, 2), Fraction(9)
-    one, two = (moments_of(SINGLES, NoisySum(tuple(counted(SINGLES, columns)), 300, sigma_squared, parties)) for parties in (1, 2))
+    one, two = (
+        moments_of(SINGLES, NoisySum(tuple(counted(SINGLES, columns)), 300, sigma_squared, parties))
+        for parties in (1, 2)
+    )
     assert two.contrast_variance == pytest.approx(2 * one.contrast_variance, rel=1e-3)
 
 
 def test_a_wrong_guess_of_shares_is_no_effect() -> None:
     columns = people(2_000, 3, 0.0)
     published = NoisySum(tuple(counted(SINGLES, columns)), 2_000, Fraction(400), 2)
-    plain, misled = (gather_sums(coordinates_of(FEATURES), SINGLES, published, guess, 0.3) for guess in ({}, {"one": (0.05, 0.05, 0.9)}))
+    plain, misled = (
+        gather_sums(coordinates_of(FEATURES), SINGLES, published, guess, 0.3)
+        for guess in ({}, {"one": (0.05, 0.05, 0.9)})
+    )
     assert plain.contrast == pytest.approx(misled.contrast, abs=1e-12)
     assert abs(plain.shares - misled.shares).max() > 0.05
 
@@ -161,7 +173,9 @@ def test_noise_draws_effects_towards_none() -> None:
     columns = people(400, 5)
     spans = []
     for sigma_squared in (Fraction(100), Fraction(2_500), Fraction(40_000)):
-        drawn = [model(SINGLES, noisy(SINGLES, columns, sigma_squared, seed)).model.tables[0].log_odds for seed in range(8)]
+        drawn = [
+            model(SINGLES, noisy(SINGLES, columns, sigma_squared, seed)).model.tables[0].log_odds for seed in range(8)
+        ]
         spans.append(np.mean([np.ptp(one) for one in drawn]))
     assert spans[0] > spans[1] > spans[2]
 

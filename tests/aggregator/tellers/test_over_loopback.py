@@ -1,4 +1,5 @@
-"""A whole study whose tellers answer over HTTP: one is served no more in the middle of the round, and is served again."""
+"""A whole study whose tellers answer over HTTP: one is served no more in the middle of the round, and is served
+again."""
 
 from __future__ import annotations
 
@@ -146,9 +147,14 @@ async def test_a_spare_over_http_when_a_teller_is_lost(tmp_path: Path, monkeypat
 @pytest.mark.postgres
 @pytest.mark.process
 async def test_leaders_are_killed_while_tellers_sum_up(postgres: Server, tmp_path: Path) -> None:
-    """Each that takes over asks the tellers again, which show the same lists and the same noise; one sum is published."""
+    """Each that takes over asks the tellers again, which show the same lists and the same noise; one sum is
+    published."""
     tellers = [Served(tmp_path / name, name, free_port()) for name in ("clinic", "students")]
-    url, clock, home = postgres.made(), SharedClock(tmp_path / "clock"), open_home_of_aggregator(tmp_path / "home", os.urandom)
+    url, clock, home = (
+        postgres.made(),
+        SharedClock(tmp_path / "clock"),
+        open_home_of_aggregator(tmp_path / "home", os.urandom),
+    )
     for teller in tellers:
         teller.home.allow([home.public_key])
         await teller.start()

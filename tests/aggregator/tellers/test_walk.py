@@ -73,7 +73,9 @@ class Round:
         return parse_round_sums(self.arrangement, self.aggregator.study, 0, body)[0].values
 
 
-async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequence[Sequence[int]] = PLACES[:4]) -> Round:
+async def a_round(
+    folder: Path, tellers: int = 2, minimum: int = 3, places: Sequence[Sequence[int]] = PLACES[:4]
+) -> Round:
     aggregator, members = closed_study()
     study = aggregator.study
     links = [MemoryTeller(folder / str(number)) for number in range(tellers)]
@@ -85,7 +87,9 @@ async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequ
     await share_keys(links, arrangement, study)
     made = Round(aggregator, links, arrangement, members)
     await hand_roll(links, arrangement, study, encode_chain(aggregator.chain), Bodies(*aggregator.bodies[1:4]))
-    made.packets = [member.packet(arrangement, made.occasion, one) for member, one in zip(made.members, places, strict=False)]
+    made.packets = [
+        member.packet(arrangement, made.occasion, one) for member, one in zip(made.members, places, strict=False)
+    ]
     return made
 
 
@@ -93,13 +97,23 @@ async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequ
 async def test_every_packet_is_summed(tmp_path: Path, tellers: int) -> None:
     made = await a_round(tmp_path, tellers)
     assert made.values(await made.summed()) == expected(PLACES[:4])
-    assert made.tellers[0].calls == ["entry", "key-shares", *["key-share"] * (tellers - 1), "roll", *["admit", "settle"] * 2, "list", "noise"]
+    assert made.tellers[0].calls == [
+        "entry",
+        "key-shares",
+        *["key-share"] * (tellers - 1),
+        "roll",
+        *["admit", "settle"] * 2,
+        "list",
+        "noise",
+    ]
 
 
 async def test_the_list_is_what_all_accepted(tmp_path: Path) -> None:
     made = await a_round(tmp_path)
     bad = made.packets[0]
-    made.tellers[1].turned = lambda call, given: [one for one in given if bad.tag not in one] if call == "admit" else given
+    made.tellers[1].turned = lambda call, given: (
+        [one for one in given if bad.tag not in one] if call == "admit" else given
+    )
     summed = await made.summed()
     assert parse_list(summed.accepted, made.occasion).tags == tuple(sorted(one.tag for one in made.packets[1:]))
     assert made.values(summed) == expected(PLACES[1:4])
@@ -109,7 +123,9 @@ CALLS = ["admit", "settle", "list", "noise"]
 
 
 @pytest.mark.parametrize(("call", "one", "lost"), every(3, CALLS, [0, 1], ["away", "mute"]))
-async def test_a_teller_may_be_away_at_any_call_and_come_back_restarted(tmp_path: Path, call: str, one: int, lost: str) -> None:
+async def test_a_teller_may_be_away_at_any_call_and_come_back_restarted(
+    tmp_path: Path, call: str, one: int, lost: str
+) -> None:
     """Both processes begin anew; nothing is kept but the list and the tellers' journals."""
     made = await a_round(tmp_path)
     setattr(made.tellers[one], lost, lambda name: name == call)
@@ -156,7 +172,9 @@ def second_list(made: Round) -> bytes:
 
 
 @pytest.mark.parametrize("seen_by", ["aggregator", "teller"])
-async def test_two_lists_end_in_evidence_and_no_sum(tmp_path: Path, seen_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_lists_end_in_evidence_and_no_sum(
+    tmp_path: Path, seen_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An aggregator that shows two lists, with its own eyes open and shut."""
     made = await a_round(tmp_path)
     other = second_list(made)
@@ -244,7 +262,8 @@ async def test_two_lists_are_evidence_before_any_teller_is_asked_for_its_noise(t
 
 @pytest.mark.parametrize("call", ["admit", "settle", "list", "noise"])
 async def test_a_teller_whose_disk_is_full_is_waited_for(tmp_path: Path, call: str) -> None:
-    """Nothing of it was said, so the same sum is made once there is room. `test_teller_home` fills a real journal's file."""
+    """Nothing of it was said, so the same sum is made once there is room. `test_teller_home` fills a real journal's
+    file."""
     made = await a_round(tmp_path)
 
     def full(name: str, answer: object) -> object:

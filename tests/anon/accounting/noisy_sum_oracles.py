@@ -50,7 +50,9 @@ if __name__ == "__main__":
     found = {
         "source": "opendp 0.16.0 and dp-accounting 0.6.0, by tests/anon/accounting/noisy_sum_oracles.py",
         "zcdp": [of_zcdp(*case) for case in product((2.0, 4.5, 64.0), (1, 3))],
-        "one_entry": [of_one_entry(*case) for case in product((0.75, 2.0, 4.5, 64.0), (1, 3, 40)) if case[0] * 10 > case[1]],
+        "one_entry": [
+            of_one_entry(*case) for case in product((0.75, 2.0, 4.5, 64.0), (1, 3, 40)) if case[0] * 10 > case[1]
+        ],
         "continuous": [of_continuous(*case) for case in ((500.0, 100), (2000.0, 500))],
     }
     print(json.dumps(found, indent=1))

@@ -1,8 +1,8 @@
 """The central epsilon recomputed independently of the code: from integers p and q, by a Fourier transform, in numpy.
 
-delta(epsilon) = E[Z_+] / (h rate (1 + c P(supports x))), Z the sum over h honest reports of a variable of five values: 0 for
-a report that is not of the blanket, else 1 - t + c (b - t b'), where t = e**epsilon, c = e**epsilon0 - 1 and b, b' say
-whether it supports x and x' (Su, Cheng, Wang 2025, arXiv 2504.07414, compute it alike).
+delta(epsilon) = E[Z_+] / (h rate (1 + c P(supports x))), Z the sum over h honest reports of a variable of five values:
+0 for a report that is not of the blanket, else 1 - t + c (b - t b'), where t = e**epsilon, c = e**epsilon0 - 1 and b,
+b' say whether it supports x and x' (Su, Cheng, Wang 2025, arXiv 2504.07414, compute it alike).
 """
 
 from __future__ import annotations

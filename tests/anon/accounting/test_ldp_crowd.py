@@ -1,4 +1,5 @@
-"""Every central figure is a bound: exact enumeration of all shuffled outputs, in fractions, for few peers and categories.
+"""Every central figure is a bound: exact enumeration of all shuffled outputs, in fractions, for few peers and
+categories.
 
 For each mechanism, each pair of inputs of one peer and each data set of the others, the hockey-stick divergence of the
 multisets of reports is computed exactly and compared with what `anon.accounting.shuffle` says.
@@ -76,7 +77,10 @@ def worst(rows: list[tuple[Mechanism, int]], n: int, factors: list[Fraction]) ->
     found = [Fraction(0)] * len(factors)
     for others in combinations_with_replacement(range(values), n - 1):
         first, second = (shuffled([laws[other] for other in others] + [laws[own]]) for own in (0, 1))
-        found = [max(worse, hockey_stick(first, second, f), hockey_stick(second, first, f)) for worse, f in zip(found, factors, strict=True)]  # fmt: skip
+        found = [
+            max(worse, hockey_stick(first, second, f), hockey_stick(second, first, f))
+            for worse, f in zip(found, factors, strict=True)
+        ]
     return found
 
 
@@ -144,7 +148,8 @@ def test_every_ordered_pair_of_inputs_is_bounded_by_one_curve(case: str) -> None
 
 @pytest.mark.parametrize("centre", [Fraction(1, 1000), Fraction(1, 3), Fraction(999, 1000)])
 def test_one_bit_packets_hide_as_the_response_beneath_them(centre: Fraction) -> None:
-    """Others and the peer itself answer mixtures of the two signs, as rounding makes them: never past the signs' bound."""
+    """Others and the peer itself answer mixtures of the two signs, as rounding makes them: never past the signs'
+    bound."""
     mechanism, n = krr(2, 3), 4
     p, q = Fraction(mechanism.p, SCALE), Fraction(mechanism.q, SCALE)
     laws: list[Law] = []
@@ -223,7 +228,10 @@ def test_binomials_are_binomial(n: int, chance: float) -> None:
     mean = math.fsum((start + index) * one for index, one in enumerate(chances))
     assert mean == pytest.approx(n * chance, rel=1e-10)
     if n <= 1000:
-        exact = [math.comb(n, start + i) * Fraction(chance) ** (start + i) * (1 - Fraction(chance)) ** (n - start - i) for i in range(len(chances))]  # fmt: skip
+        exact = [
+            math.comb(n, start + i) * Fraction(chance) ** (start + i) * (1 - Fraction(chance)) ** (n - start - i)
+            for i in range(len(chances))
+        ]
         assert all(one == pytest.approx(float(true), rel=1e-10) for one, true in zip(chances, exact, strict=True))
 
 

@@ -1,4 +1,5 @@
-"""Composition of privacy-loss distributions: against exact sums, against reference values, and never below the truth."""
+"""Composition of privacy-loss distributions: against exact sums, against reference values, and never below the
+truth."""
 
 from __future__ import annotations
 

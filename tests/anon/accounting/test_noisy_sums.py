@@ -1,4 +1,5 @@
-"""(epsilon, delta) of integer sums with noise: exact sums, bounds that no change passes, and figures of other libraries."""
+"""(epsilon, delta) of integer sums with noise: exact sums, bounds that no change passes, and figures of other
+libraries."""
 
 from __future__ import annotations
 
@@ -59,7 +60,10 @@ def losses_by_fourier(change: tuple[int, ...], sigma_squared: Fraction) -> tuple
     """The same for changes of many entries, up to 1e-12: the inner product on a circle of 28 standard deviations."""
     squared = sum(entry * entry for entry in change)
     half = math.ceil(14 * math.sqrt(sigma_squared * squared))
-    points, spectrum = np.arange(len(law(sigma_squared))) - len(law(sigma_squared)) // 2, np.ones(half + 1, dtype=complex)
+    points, spectrum = (
+        np.arange(len(law(sigma_squared))) - len(law(sigma_squared)) // 2,
+        np.ones(half + 1, dtype=complex),
+    )
     for entry in set(change):
         circle = np.bincount(points * entry % (2 * half), weights=law(sigma_squared), minlength=2 * half)
         spectrum *= np.fft.rfft(circle) ** change.count(entry)
@@ -98,7 +102,10 @@ def test_no_change_passes_the_stated_delta(squared: int, entries: int, sigma_squ
 
 @pytest.mark.parametrize(("squared", "entries", "sigma_squared"), CASES)
 def test_each_smoothing_is_a_bound_of_its_own(squared: int, entries: int, sigma_squared: Fraction) -> None:
-    worst = [max(exact(*losses(change, sigma_squared), epsilon) for change in changes(squared, entries)) for epsilon in EPSILONS]
+    worst = [
+        max(exact(*losses(change, sigma_squared), epsilon) for change in changes(squared, entries))
+        for epsilon in EPSILONS
+    ]
     for r_squared in SMOOTHING:
         for epsilon, true in zip(EPSILONS, worst, strict=True):
             bound = smoothed_delta([(squared, sigma_squared)], min(entries, squared), round(epsilon * NANO), r_squared)
@@ -110,7 +117,8 @@ def test_each_smoothing_is_a_bound_of_its_own(squared: int, entries: int, sigma_
 ])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 def test_changes_of_the_size_of_a_studys_tables(squared: int, change: tuple[int, ...], epsilon: str) -> None:
-    """With the noise that is found for them: convolved entry by entry, below the statement and within 5 % of epsilon."""
+    """With the noise that is found for them: convolved entry by entry, below the statement and within 5 % of
+    epsilon."""
     assert sum(entry * entry for entry in change) == squared
     one = GaussianSum(squared, squared, sigma_squared_for(squared, squared, nano(epsilon), MILLIONTH))
     values, chances = losses_by_fourier(change, one.sigma_squared)
@@ -122,31 +130,43 @@ def test_both_convolutions_agree() -> None:
     for change in ((1, 1, 1), (3, 2, 1)):
         values, chances = losses_by_fourier(change, Fraction(18))
         for epsilon in EPSILONS:
-            assert exact(values, chances, epsilon) == pytest.approx(exact(*losses(change, Fraction(18)), epsilon), rel=1e-6, abs=1e-12)
+            assert exact(values, chances, epsilon) == pytest.approx(
+                exact(*losses(change, Fraction(18)), epsilon), rel=1e-6, abs=1e-12
+            )
 
 
 def test_the_kernels_sum_is_between_those_at_whole_and_at_half_places() -> None:
     """It falls all the way between them: the proof of smoothing rests on it."""
     for r_squared in (0.375, 1.0, 3.0):
-        sums = [sum(math.exp(-((k + step / 200) ** 2) / (2 * r_squared)) for k in range(-30, 31)) for step in range(101)]
+        sums = [
+            sum(math.exp(-((k + step / 200) ** 2) / (2 * r_squared)) for k in range(-30, 31)) for step in range(101)
+        ]
         assert all(after <= before * (1 + 1e-14) for before, after in zip(sums, sums[1:], strict=False))
 
 
 @pytest.mark.parametrize("r_squared", [Fraction(1, 16), Fraction(1, 4), Fraction(3, 8)])
 def test_smoothing_is_its_formula_and_needs_its_factor(r_squared: Fraction) -> None:
-    """The kernel's sums by Poisson's formula, the normal delta by another library. Without (1 + kappa)^n a change passes it."""
+    """The kernel's sums by Poisson's formula, the normal delta by another library. Without (1 + kappa)^n a change
+    passes it."""
     tau_squared = 2 * math.pi**2 * float(r_squared)
     even, odd = (1 + 2 * sum(sign**m * math.exp(-tau_squared * m * m) for m in range(1, 40)) for sign in (1, -1))
 
     def normal(epsilon: float, distance: float) -> float:
-        return float(ndtr(distance / 2 - epsilon / distance) - math.exp(epsilon) * ndtr(-distance / 2 - epsilon / distance))
+        return float(
+            ndtr(distance / 2 - epsilon / distance) - math.exp(epsilon) * ndtr(-distance / 2 - epsilon / distance)
+        )
 
-    parts, distance = [(25, Fraction(6)), (2, Fraction(9))], math.sqrt(25 / (6 - float(r_squared)) + 2 / (9 - float(r_squared)))
+    parts, distance = (
+        [(25, Fraction(6)), (2, Fraction(9))],
+        math.sqrt(25 / (6 - float(r_squared)) + 2 / (9 - float(r_squared))),
+    )
     for entries in (1, 3):
         stretch = entries * math.log(even / odd)
         for epsilon in (1.0, 3.0, 9.0):
             expected = min(math.exp(stretch) * normal(epsilon - stretch, distance), 1)
-            assert float(smoothed_delta(parts, entries, round(epsilon * NANO), r_squared)) == pytest.approx(expected, rel=1e-6)
+            assert float(smoothed_delta(parts, entries, round(epsilon * NANO), r_squared)) == pytest.approx(
+                expected, rel=1e-6
+            )
     if r_squared == Fraction(1, 16):
         alone = 5 / math.sqrt(6 - float(r_squared))
         grid = [step / 8 for step in range(1, 40)]
@@ -157,7 +177,10 @@ def test_smoothing_is_its_formula_and_needs_its_factor(r_squared: Fraction) -> N
 
 
 def test_entries_of_all_rounds_count() -> None:
-    rounds, parts = [GaussianSum(90, 40, Fraction(90)), GaussianSum(50, 60, Fraction(70))], [(90, Fraction(90)), (50, Fraction(70))]
+    rounds, parts = (
+        [GaussianSum(90, 40, Fraction(90)), GaussianSum(50, 60, Fraction(70))],
+        [(90, Fraction(90)), (50, Fraction(70))],
+    )
     assert delta_of(rounds, NANO) == min(smoothed_delta(parts, 40 + 50, NANO, r_squared) for r_squared in SMOOTHING)
 
 

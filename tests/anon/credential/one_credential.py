@@ -38,7 +38,11 @@ def stream(seed: str) -> Callable[[int], bytes]:
 def make(seed: str, count: int, random_bytes: Callable[[int], bytes]) -> dict[str, str]:
     """Everything from key to token, in hex."""
     secret = generate_secret_key(stream(seed))
-    key, mine, entropy = public_key(secret), commit(count, stream(seed + " member")), signer_nym_entropy(bytes(32), b"one")
+    key, mine, entropy = (
+        public_key(secret),
+        commit(count, stream(seed + " member")),
+        signer_nym_entropy(bytes(32), b"one"),
+    )
     signature = blind_sign(secret, key, mine.commitment_with_proof, HEADER, entropy, count)
     credential = finalize(key, HEADER, signature, entropy, recommit(mine.nym_secrets, mine.prover_blind))
     contexts = [b"slot %d" % slot for slot in range(count)]

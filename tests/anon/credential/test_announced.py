@@ -133,11 +133,17 @@ def test_one_wrong_equation_is_named_whichever_it_is(member: Member, second: Ver
         bad = (token, CONTEXT, PRESENTATION)
         assert said(alone(second, bad)) == "RejectedProof", name
         items = among(good[:5], [bad])
-        wrong = [item for item, one in zip(items, second.check_batch(items, os.urandom), strict=True) if said(one) == "RejectedProof"]
+        wrong = [
+            item
+            for item, one in zip(items, second.check_batch(items, os.urandom), strict=True)
+            if said(one) == "RejectedProof"
+        ]
         assert wrong == [bad], name
 
 
-def test_announcements_of_others_and_swapped_ones_are_refused(member: Member, second: Verifier, good: list[Item]) -> None:
+def test_announcements_of_others_and_swapped_ones_are_refused(
+    member: Member, second: Verifier, good: list[Item]
+) -> None:
     def field(token: bytes, place: int) -> bytes:
         return token[48 * place : 48 * (place + 1)]
 
@@ -164,7 +170,8 @@ def test_announcements_of_others_and_swapped_ones_are_refused(member: Member, se
 def test_a_small_order_in_any_point_passes_no_batch(
     which: str, member: Member, second: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch without that test takes all of them, because a pairing maps small orders to one; the check alone does not."""
+    """A batch without that test takes all of them, because a pairing maps small orders to one; the check alone does
+    not."""
     made = [(crafted(member.credential, shifts={which: ORDER_THREE}), CONTEXT, PRESENTATION) for _ in range(2)]
     for items in (made, among(good, made)):  # fewer points, and more, than what is tested together
         outcomes = second.check_batch(items, os.urandom)
@@ -274,7 +281,9 @@ def mutated(drawn: random.Random, good: Sequence[Item], member: Member) -> Item:
     return drawn.choice(kinds)()
 
 
-def demand_equal_verdicts(count: int, in_a_batch: int, seed: int, member: Member, second: Verifier, good: list[Item]) -> None:
+def demand_equal_verdicts(
+    count: int, in_a_batch: int, seed: int, member: Member, second: Verifier, good: list[Item]
+) -> None:
     """By a fixed seed, bad ones and good ones mixed; both verdicts must occur."""
     drawn, seen = random.Random(seed), set()
     for _ in range(count // in_a_batch):

@@ -40,7 +40,11 @@ SECRET_KEY = generate_secret_key(os.urandom)
 KEY = public_key(SECRET_KEY)
 SECRETS = [commit(2, os.urandom) for _ in range(SIZE)]
 GOOD = [
-    IssuedCredential(made.commitment_with_proof[:48], blind_sign(SECRET_KEY, KEY, made.commitment_with_proof, HEADER, entropy, 2), entropy)
+    IssuedCredential(
+        made.commitment_with_proof[:48],
+        blind_sign(SECRET_KEY, KEY, made.commitment_with_proof, HEADER, entropy, 2),
+        entropy,
+    )
     for made, entropy in ((made, signer_nym_entropy(b"seed", bytes([place]))) for place, made in enumerate(SECRETS))
 ]
 
@@ -73,11 +77,23 @@ def flaws(place: int) -> dict[str, IssuedCredential]:
         "of another": IssuedCredential(good.commitment, other.signature, good.entropy),
         "another entropy": IssuedCredential(good.commitment, good.signature, other.entropy),
         "another commitment": IssuedCredential(other.commitment, good.signature, good.entropy),
-        "another key": IssuedCredential(good.commitment, blind_sign(stranger, public_key(stranger), committed, HEADER, good.entropy, 2), good.entropy),
-        "another header": IssuedCredential(good.commitment, blind_sign(SECRET_KEY, KEY, committed, b"other", good.entropy, 2), good.entropy),
-        "another number of secrets": IssuedCredential(good.commitment, blind_sign(SECRET_KEY, KEY, commit(1, os.urandom).commitment_with_proof, HEADER, good.entropy, 1), good.entropy),
+        "another key": IssuedCredential(
+            good.commitment,
+            blind_sign(stranger, public_key(stranger), committed, HEADER, good.entropy, 2),
+            good.entropy,
+        ),
+        "another header": IssuedCredential(
+            good.commitment, blind_sign(SECRET_KEY, KEY, committed, b"other", good.entropy, 2), good.entropy
+        ),
+        "another number of secrets": IssuedCredential(
+            good.commitment,
+            blind_sign(SECRET_KEY, KEY, commit(1, os.urandom).commitment_with_proof, HEADER, good.entropy, 1),
+            good.entropy,
+        ),
         "order three in A": moved(good, ORDER_THREE),
-        "order three in C": IssuedCredential(encode_g1(G1.from_compressed_bytes_unchecked(good.commitment) + ORDER_THREE), good.signature, good.entropy),
+        "order three in C": IssuedCredential(
+            encode_g1(G1.from_compressed_bytes_unchecked(good.commitment) + ORDER_THREE), good.signature, good.entropy
+        ),
         "identity A": IssuedCredential(good.commitment, b"\xc0" + bytes(47) + good.signature[48:], good.entropy),
         "identity C": IssuedCredential(b"\xc0" + bytes(47), good.signature, good.entropy),
         "no point": IssuedCredential(good.commitment, b"\xff" * 48 + good.signature[48:], good.entropy),
@@ -105,12 +121,15 @@ def test_one_bad_credential_is_named_and_its_holder_could_not_use_it(
 
 
 def test_a_credential_whose_base_is_the_identity_is_bad(checker: IssuedChecker) -> None:
-    """Its equation holds for e = -sk and any A, which only a broken hash could bring about: the fold must not let it."""
+    """Its equation holds for e = -sk and any A, which only a broken hash could bring about: the fold must not let
+    it."""
     statement = nym_statement(KEY, HEADER, 2)
     good = GOOD[0]
     commitment = -(statement.fixed + statement.generators[-1] * decode_scalar(good.entropy, "entropy"))
     minus_key = encode_scalar(-decode_scalar(SECRET_KEY, "key"))
-    assert checker.bad([*GOOD, IssuedCredential(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)], os.urandom) == [SIZE]
+    assert checker.bad(
+        [*GOOD, IssuedCredential(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)], os.urandom
+    ) == [SIZE]
 
 
 def test_errors_that_cancel_are_both_named(checker: IssuedChecker, monkeypatch: pytest.MonkeyPatch) -> None:

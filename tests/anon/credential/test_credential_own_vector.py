@@ -1,7 +1,7 @@
 """One study's token from fixed random bytes to the last byte: whatever moves here breaks every issued credential.
 
-`python -m tests.anon.credential.test_credential_own_vector` prints the figures afresh; they go to vectors/own.json only with a
-new protocol version.
+`python -m tests.anon.credential.test_credential_own_vector` prints the figures afresh; they go to vectors/own.json only
+with a new protocol version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The curve in Python against the native library: equal bytes and equal verdicts, on random, edge and hostile inputs."""
+"""The curve in Python against the native library: equal bytes and equal verdicts, on random, edge and hostile
+inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,25 @@ from anon.crypto.pure.curve.hash_to_curve import EXCEPTION, map_to_curve, simpli
 from anon.crypto.pure.curve.isogeny import CURVE_A, CURVE_B
 
 RANDOM = random.Random(20261121)
-EDGES = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, EIGENVALUE - 1, EIGENVALUE, EIGENVALUE + 1, 2**127, 2**128, ORDER - 2, ORDER - 1]
+EDGES = [
+    0,
+    1,
+    2,
+    3,
+    15,
+    16,
+    17,
+    31,
+    32,
+    33,
+    EIGENVALUE - 1,
+    EIGENVALUE,
+    EIGENVALUE + 1,
+    2**127,
+    2**128,
+    ORDER - 2,
+    ORDER - 1,
+]
 ORDER_THREE = b"\x80" + bytes(47)
 INFINITY = b"\xc0" + bytes(47)
 
@@ -88,7 +107,9 @@ def test_hash_to_curve_vector_of_rfc_9380() -> None:
         assert place is not None and place[0] == x
 
 
-@pytest.mark.parametrize("element", [0, 1, FIELD_ORDER - 1, *(RANDOM.randrange(FIELD_ORDER) for _ in range(20))], ids=str)
+@pytest.mark.parametrize(
+    "element", [0, 1, FIELD_ORDER - 1, *(RANDOM.randrange(FIELD_ORDER) for _ in range(20))], ids=str
+)
 def test_the_map_gives_the_native_bytes(element: int) -> None:
     x, y = simplified_swu(element)
     assert (y * y - x**3 - CURVE_A * x - CURVE_B) % FIELD_ORDER == 0
@@ -100,7 +121,9 @@ def test_the_maps_exceptional_elements() -> None:
     roots = [root for root in [square_root(-pow(11, -1, FIELD_ORDER) % FIELD_ORDER)] if root]
     for element in [0, *roots, *(FIELD_ORDER - root for root in roots)]:
         assert simplified_swu(element)[0] in (EXCEPTION, 11 * element * element * EXCEPTION % FIELD_ORDER)
-        assert cleared(element) == bytes(native.G1Point.map_from_fp_be(element.to_bytes(48, "big")).to_compressed_bytes())
+        assert cleared(element) == bytes(
+            native.G1Point.map_from_fp_be(element.to_bytes(48, "big")).to_compressed_bytes()
+        )
 
 
 # Arithmetic
@@ -138,7 +161,11 @@ def test_unequal_lists_are_an_error() -> None:
 def test_additions_that_the_formulas_leave_out() -> None:
     for data in (hashed(3), ORDER_THREE, INFINITY):
         mine, theirs = both(data)
-        for first, second in ((mine + mine, theirs + theirs), (mine - mine, theirs - theirs), (mine + -mine + mine, theirs)):
+        for first, second in (
+            (mine + mine, theirs + theirs),
+            (mine - mine, theirs - theirs),
+            (mine + -mine + mine, theirs),
+        ):
             assert first.to_compressed_bytes() == bytes(second.to_compressed_bytes())
         scaled = G1(jacobian.add(jacobian.double(mine._point), (-mine)._point))
         assert scaled == mine and (scaled + mine) == mine + mine and (scaled - mine) == G1.identity()
@@ -194,7 +221,9 @@ def spellings(size: int, good: list[bytes]) -> list[bytes]:
         found += [(word - x | x + FIELD_ORDER).to_bytes(size, "big")] if x + FIELD_ORDER < 1 << 381 else []
     for first in (0xC0, 0xE0, 0x40, 0x20, 0x60):
         found += [bytes([first]) + bytes(size - 1), bytes([first]) + bytes(size - 2) + b"\1"]
-    found += [(1 << bits - 1 | value).to_bytes(size, "big") for value in (FIELD_ORDER - 1, FIELD_ORDER, FIELD_ORDER + 1)]
+    found += [
+        (1 << bits - 1 | value).to_bytes(size, "big") for value in (FIELD_ORDER - 1, FIELD_ORDER, FIELD_ORDER + 1)
+    ]
     return found
 
 
@@ -211,7 +240,10 @@ def test_g1_is_decoded_as_the_native_library_and_our_rules_do() -> None:
 def test_g2_is_decoded_as_the_native_library_and_our_rules_do() -> None:
     good = [(G2() * Scalar(value)).to_compressed_bytes() for value in (1, 2, ORDER - 1, RANDOM.randrange(ORDER))]
     data = spellings(96, [*good, *outside_g2(), G2.identity().to_compressed_bytes()])
-    high = [(1 << 767 | real | imaginary << 384).to_bytes(96, "big") for real, imaginary in ((FIELD_ORDER, 1), (1, FIELD_ORDER))]
+    high = [
+        (1 << 767 | real | imaginary << 384).to_bytes(96, "big")
+        for real, imaginary in ((FIELD_ORDER, 1), (1, FIELD_ORDER))
+    ]
     verdicts = [is_fine(G2, one) for one in data + high]
     assert verdicts == [is_fine(native.G2Point, one) for one in data + high]
     assert all(verdicts[:4]) and len(outside_g2()) > 20 and not any(is_fine(G2, one) for one in outside_g2())
@@ -302,7 +334,9 @@ def test_pairing_products_have_the_native_verdict() -> None:
         firsts = [native.G1Point.from_compressed_bytes(one.to_compressed_bytes()) for one, _ in pairs]
         seconds = [native.G2Point.from_compressed_bytes(two.to_compressed_bytes()) for _, two in pairs]
         assert pairing_product_is_one(pairs) == native.GT.pairing_check(firsts, seconds)
-    assert [pairing_product_is_one(pairs) for pairs in cases] == [True, True, False, True, False, False, True, True, False, True]
+    assert [pairing_product_is_one(pairs) for pairs in cases] == [
+        True, True, False, True, False, False, True, True, False, True,
+    ]
 
 
 def test_a_pinned_sum_of_many_multiples() -> None:

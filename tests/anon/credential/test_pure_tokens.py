@@ -82,7 +82,13 @@ def credential_tests(*words: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        command, cwd=ROOT, env={**environment, "ANONML_CRYPTO": "pure"}, capture_output=True, text=True, check=False, timeout=900
+        command,
+        cwd=ROOT,
+        env={**environment, "ANONML_CRYPTO": "pure"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
     )
     assert done.returncode == 0, done.stdout[-3000:]
     return done.stdout

@@ -67,7 +67,8 @@ def crafted(
     r2: Scalar | None = None,
     nym_tilde: Scalar | None = None,
 ) -> bytes:
-    """A token made as the draft says, except: points shifted before they are hashed, r1 wrong inside Bbar, a chosen m~."""
+    """A token made as the draft says, except: points shifted before they are hashed, r1 wrong inside Bbar, a chosen
+    m~."""
     moved = dict.fromkeys(("pseudonym", "a_bar", "b_bar", "d", "t1", "t2", "ut"), IDENTITY_G1) | dict(shifts or {})
     statement = nym_statement(credential.public_key, credential.header, credential.count)
     place = make_context(context)

@@ -1,4 +1,5 @@
-"""One test for each erratum of Cyphers & Veeramachaneni 2017 that is about code. All 18 are listed in docs/errata.md."""
+"""One test for each erratum of Cyphers & Veeramachaneni 2017 that is about code. All 18 are listed in
+docs/errata.md."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def test_erratum_6_a_value_on_the_cut_stays_below_and_no_bin_is_empty() -> None:
 
 
 def test_erratum_7_equation_4_is_the_root_mean_square_error_and_above_the_mean_error() -> None:
-    """Exactly, by all reports of 3 peers: the ratio is below 1 and, as stated for k-RR at m = 2, about 0.80 for many."""
+    """Exactly, by all reports of 3 peers: the ratio is below 1 and, as stated for k-RR at m = 2, about 0.80 for
+    many."""
     mechanism = build("krr", 2, nano(1))
     p, n = mechanism.p / SCALE, 3
     norms = []
@@ -191,7 +193,8 @@ def test_erratum_14_with_one_histogram_packet_a_binned_feature_binds() -> None:
 
 @pytest.mark.parametrize("classifier", [soft, logistic, tree])
 def test_erratum_15_classes_are_balanced(classifier: object) -> None:
-    """5 % positive, twice as many in one cell: without balance no cell votes positive and an ensemble says no to all."""
+    """5 % positive, twice as many in one cell: without balance no cell votes positive and an ensemble says no to
+    all."""
     mechanism = build("krr", 4, nano(20))
     n = 1_000_000
     counts = np.array([0.9667, 0.0333, 0.9333, 0.0667]) * n / 2

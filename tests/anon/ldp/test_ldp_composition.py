@@ -23,7 +23,8 @@ def test_a_negative_epsilon_never_enters_a_sum() -> None:
 
 
 def paper_design(features: int, histograms: int, epsilon: int) -> list[list[SurveyCost]]:
-    """One binning query for each feature and `histograms` disjoint single-feature histograms, as section VII-E counts."""
+    """One binning query for each feature and `histograms` disjoint single-feature histograms, as section VII-E
+    counts."""
     binning = [[SurveyCost((f"x{index}",), False, epsilon)] for index in range(features)]
     rows = [[SurveyCost((f"x{index}",), True, epsilon)] for index in range(histograms)]
     return binning + rows

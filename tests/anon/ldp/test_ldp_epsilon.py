@@ -59,6 +59,8 @@ def test_formatting_reads_back(epsilon: int) -> None:
     assert nano(format_epsilon(NanoEpsilon(epsilon))) == epsilon
 
 
-@pytest.mark.parametrize(("epsilon", "text"), [(NANO, "1"), (10 * NANO, "10"), (NANO // 2, "0.5"), (1, "0.000000001"), (0, "0")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epsilon", "text"), [(NANO, "1"), (10 * NANO, "10"), (NANO // 2, "0.5"), (1, "0.000000001"), (0, "0")]
+)
 def test_formatting_is_the_shortest_decimal(epsilon: int, text: str) -> None:
     assert format_epsilon(epsilon) == text

@@ -61,7 +61,9 @@ def test_a_unary_bit_is_set_exactly_when_its_64_random_bits_are_below_p_or_q(
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.integers(2, 4096), st.integers(1, 20 * NANO), st.data())
-def test_random_response_cuts_the_64_bit_draws_into_p_and_then_q_each(m: int, epsilon: int, data: st.DataObject) -> None:
+def test_random_response_cuts_the_64_bit_draws_into_p_and_then_q_each(
+    m: int, epsilon: int, data: st.DataObject
+) -> None:
     mechanism = build("krr", m, NanoEpsilon(epsilon))
     assert mechanism.p + (m - 1) * mechanism.q == SCALE
     step = data.draw(st.integers(1, m - 1))
@@ -167,7 +169,17 @@ def test_a_document_cannot_describe_a_mechanism_that_does_not_exist(case: str) -
         from_spec(*BAD_SPECS[case])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "m", "epsilon"), [("pq", 1, NANO), ("krr", 4097, NANO), ("rappor", 4, 0), ("auto", 4, -1), ("pq", 4, 20 * NANO + 1), ("laplace", 4, NANO)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "m", "epsilon"),
+    [
+        ("pq", 1, NANO),
+        ("krr", 4097, NANO),
+        ("rappor", 4, 0),
+        ("auto", 4, -1),
+        ("pq", 4, 20 * NANO + 1),
+        ("laplace", 4, NANO),
+    ],
+)
 def test_a_study_cannot_ask_for_one_either(name: str, m: int, epsilon: int) -> None:
     with pytest.raises(Refused):
         build(name, m, NanoEpsilon(epsilon))

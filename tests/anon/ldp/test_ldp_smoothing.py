@@ -1,4 +1,5 @@
-"""Smoothed shares: a histogram, closer to the truth than the nearest one where noise rules, and harmless where none is."""
+"""Smoothed shares: a histogram, closer to the truth than the nearest one where noise rules, and harmless where none
+is."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ TRIALS = {4: 300, 16: 150, 128: 16, 1024: 3}
 @pytest.mark.parametrize("m", TRIALS)
 def test_no_worse_than_what_others_do(m: int, kind: str) -> None:
     """Others' estimates from 10,000 reports by optimised unary encoding, clipped at zero and divided by their sum
-    (multi-freq-ldpy) or projected, against ours from as many reports of the mechanism that `choose` names. False alarms:
-    a mean above by more than 3 standard errors, about 1 in 1,000 where errors are alike."""
+    (multi-freq-ldpy) or projected, against ours from as many reports of the mechanism that `choose` names. False
+    alarms: a mean above by more than 3 standard errors, about 1 in 1,000 where errors are alike."""
     generator = np.random.default_rng(m)
     shares = SPREADS[kind](m)
     for epsilon in ("0.5", "1", "4"):

@@ -129,7 +129,8 @@ def test_auto_has_the_least_label_contrast_error_of_all_mechanisms_and_set_sizes
 
 
 def test_what_auto_picks() -> None:
-    """Figures of this criterion, so that a change is seen; the histogram's criterion has no label and serves binning."""
+    """Figures of this criterion, so that a change is seen; the histogram's criterion has no label and serves
+    binning."""
     picked = {
         epsilon: [choose_for_label(m, nano(epsilon)).name for m in (2, 4, 8, 16, 128)] for epsilon in ("0.25", "1", "4")
     }

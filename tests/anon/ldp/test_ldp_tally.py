@@ -47,7 +47,9 @@ def test_a_strided_view_is_counted_too() -> None:
     assert tally_krr(high, 300).sum() == 2500
 
 
-@pytest.mark.parametrize(("name", "data"), [("krr", b"\x00\x09"), ("krr", b"\x00"), ("pq", b"\x00\x01"), ("pq", b"\x00" * 3)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "data"), [("krr", b"\x00\x09"), ("krr", b"\x00"), ("pq", b"\x00\x01"), ("pq", b"\x00" * 3)]
+)
 def test_bytes_that_do_not_parse_are_not_counted(name: str, data: bytes) -> None:
     with pytest.raises(Malformed):
         tally(build(name, 9, nano(1)), data)

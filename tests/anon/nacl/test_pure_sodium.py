@@ -50,10 +50,22 @@ def test_signatures_are_libsodiums(size: int) -> None:
 def test_signature_vectors_of_rfc_8032() -> None:
     """7.1, tests 1 and 2."""
     for seed, message, signature in (
-        ("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "",
-         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
-        ("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb", "72",
-         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"),
+        (
+            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+            "",
+            (
+                "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf"
+                "5f0595bbe24655141438e7a100b"
+            ),
+        ),
+        (
+            "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+            "72",
+            (
+                "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2"
+                "eaeb4302aeeb00d291612bb0c00"
+            ),
+        ),
     ):
         assert pure.SigningKey(bytes.fromhex(seed)).sign(bytes.fromhex(message)).signature.hex() == signature
 
@@ -70,7 +82,11 @@ def small_orders() -> list[bytes]:
     points = {edwards.encode(edwards.multiply(low, factor)) for factor in range(8)}
     assert len(points) == 8
     words = [int.from_bytes(point, "little") for point in points]
-    again = {(word + FIELD_ORDER).to_bytes(32, "little") for word in words if (word & (1 << 255) - 1) + FIELD_ORDER < 1 << 255}
+    again = {
+        (word + FIELD_ORDER).to_bytes(32, "little")
+        for word in words
+        if (word & (1 << 255) - 1) + FIELD_ORDER < 1 << 255
+    }
     flipped = {(word ^ 1 << 255).to_bytes(32, "little") for word in words}
     return sorted(points | again | flipped)
 
@@ -81,19 +97,32 @@ def test_hostile_signatures_get_libsodiums_verdict() -> None:
     public, good = bytes(key.verify_key), key.sign(message).signature
     answer = int.from_bytes(good[32:], "little")
     signatures = [good, good[:-1], good + b"\0", b"", bytes(64), b"\xff" * 64]
-    signatures += [good[:32] + (answer + times * ORDER).to_bytes(32, "little") for times in (1, 2, 7) if answer + times * ORDER < 1 << 256]
+    signatures += [
+        good[:32] + (answer + times * ORDER).to_bytes(32, "little")
+        for times in (1, 2, 7)
+        if answer + times * ORDER < 1 << 256
+    ]
     for _ in range(40):
         place, bit = RANDOM.randrange(64), 1 << RANDOM.randrange(8)
         signatures.append(good[:place] + bytes([good[place] ^ bit]) + good[place + 1 :])
     signatures += [point + good[32:] for point in small_orders()] + [point + bytes(32) for point in small_orders()]
-    keys = [public, *small_orders(), bytes(31), (FIELD_ORDER + 3).to_bytes(32, "little"), b"\xff" * 32, bytes([2]) + bytes(31)]
+    keys = [
+        public,
+        *small_orders(),
+        bytes(31),
+        (FIELD_ORDER + 3).to_bytes(32, "little"),
+        b"\xff" * 32,
+        bytes([2]) + bytes(31),
+    ]
     mixed = edwards.decode(public)
     low = edwards.decode(small_orders()[-1]) or edwards.IDENTITY
     assert mixed is not None
     keys.append(edwards.encode(edwards.add(mixed, low)))
     seen = set()
     for one in keys:
-        for signature in signatures if one == public else [good, bytes(64), *(point + bytes(32) for point in small_orders())]:
+        for signature in (
+            signatures if one == public else [good, bytes(64), *(point + bytes(32) for point in small_orders())]
+        ):
             mine = verdict(lambda k, s: pure.VerifyKey(k).verify(message, s), one, signature)
             theirs = verdict(lambda k, s: nacl.signing.VerifyKey(k).verify(message, s), one, signature)
             assert mine == theirs, (one.hex(), signature.hex())
@@ -103,11 +132,19 @@ def test_hostile_signatures_get_libsodiums_verdict() -> None:
 
 def test_points_are_decoded_as_libsodium_decodes_them() -> None:
     """libsodium's question also demands the prime order; the answer no is compared with ours to that question."""
-    words = [*small_orders(), *(RANDOM.randbytes(32) for _ in range(60)), *(bytes(pure.SigningKey(RANDOM.randbytes(32)).verify_key) for _ in range(5))]
+    words = [
+        *small_orders(),
+        *(RANDOM.randbytes(32) for _ in range(60)),
+        *(bytes(pure.SigningKey(RANDOM.randbytes(32)).verify_key) for _ in range(5)),
+    ]
     for word in words:
         point = edwards.decode(word)
         prime = point is not None and not edwards.is_small_order(point)
-        prime = prime and point is not None and edwards.encode(edwards.multiply(point, ORDER)) == edwards.encode(edwards.IDENTITY)
+        prime = (
+            prime
+            and point is not None
+            and edwards.encode(edwards.multiply(point, ORDER)) == edwards.encode(edwards.IDENTITY)
+        )
         assert prime == crypto_core_ed25519_is_valid_point(word)
 
 
@@ -140,7 +177,9 @@ def test_x25519() -> None:
     scalar = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
     point = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
     assert x25519(scalar, point).hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
-    points = [RANDOM.randbytes(32) for _ in range(20)] + [(FIELD_ORDER + value).to_bytes(32, "little") for value in (2, 9, 18)]
+    points = [RANDOM.randbytes(32) for _ in range(20)] + [
+        (FIELD_ORDER + value).to_bytes(32, "little") for value in (2, 9, 18)
+    ]
     for one in points:
         assert x25519(scalar, one) == crypto_scalarmult(scalar, one)
 

@@ -55,7 +55,10 @@ def test_a_laplace_has_its_scale_its_signs_and_one_zero(scale: Fraction) -> None
 @pytest.mark.parametrize("chance", [Fraction(1, 7), Fraction(1), Fraction(5, 2), Fraction(0)])
 def test_a_coin_has_the_chance_of_its_exponent(chance: Fraction) -> None:
     coins = Coins(stream(f"coin {chance}"))
-    heads, due = sum(coins.bernoulli_exp(chance.numerator, chance.denominator) for _ in range(DRAWS)), exp(-float(chance))
+    heads, due = (
+        sum(coins.bernoulli_exp(chance.numerator, chance.denominator) for _ in range(DRAWS)),
+        exp(-float(chance)),
+    )
     assert abs(heads - DRAWS * due) <= 5 * sqrt(DRAWS * due * (1 - due))
 
 

@@ -146,7 +146,10 @@ def test_a_coin_compares_a_uniform_number_with_its_chance(denominator: int, data
     numerator = data.draw(st.integers(0, denominator))
     digits = [(numerator << 64 * place) // denominator % 2**64 for place in (1, 2, 3)]
     near = [min(max(digit + data.draw(st.sampled_from((0, 0, -1, 1))), 0), 2**64 - 1) for digit in digits]
-    words = [*near[: data.draw(st.integers(0, 3))], *data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3))]
+    words = [
+        *near[: data.draw(st.integers(0, 3))],
+        *data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3)),
+    ]
     drawn = Fraction(int.from_bytes(b"".join(word.to_bytes(8, "big") for word in words), "big"), 2 ** (64 * len(words)))
     chance = Fraction(numerator, denominator)
     if drawn <= chance < drawn + Fraction(1, 2 ** (64 * len(words))):
@@ -165,7 +168,9 @@ def test_uniform_integers_take_every_value_equally_often(bound: int) -> None:
         words = [drawn >> 64 * place & 2**64 - 1 for place in reversed(range(count))]
         return Coins(spelled([*words, *[0] * (count - 1), 1])).below(bound)
 
-    assert below(last - 1) == bound - 1 and below(0) == 0 and below(min(bound, last - 1)) == min(bound, last - 1) % bound
+    assert (
+        below(last - 1) == bound - 1 and below(0) == 0 and below(min(bound, last - 1)) == min(bound, last - 1) % bound
+    )
     if last < size:
         assert below(last) == below(size - 1) == 1 % bound  # refused: the 1 that follows is taken
 
@@ -223,7 +228,9 @@ def test_moments_and_tails_of_the_gaussian(sigma_squared: Fraction) -> None:
     widest = NormalDist().inv_cdf(1 - FALSE_ALARM / 2)
     assert second <= float(sigma_squared) * (1 + 1e-12)
     assert abs(sum(values)) < widest * math.sqrt(count * second)
-    assert abs(sum(value * value for value in values) - count * second) < widest * math.sqrt(count * (fourth - second**2))
+    assert abs(sum(value * value for value in values) - count * second) < widest * math.sqrt(
+        count * (fourth - second**2)
+    )
     far = 3 * sigma
     beyond = sum(weight for value, weight in law.items() if abs(value) > far) / total
     low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], count, beyond)
@@ -302,7 +309,11 @@ def of_float(source: str) -> Iterator[str]:
             yield f"{node.lineno}: /"
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant):
             yield f"{node.lineno}: **"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"float", "complex", "pow"}:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in {"float", "complex", "pow"}
+        ):
             yield f"{node.lineno}: {node.func.id}"
         elif isinstance(node, ast.ImportFrom) and node.module == "math":
             yield from (f"{node.lineno}: {alias.name}" for alias in node.names if alias.name not in exact)
@@ -321,6 +332,8 @@ def test_no_float_and_no_other_randomness_in_the_room(path: Path) -> None:
     assert all(module.startswith("anon.noise") for module in modules if module.startswith("anon"))
 
 
-@pytest.mark.parametrize("wrong", ["x = 0.5", "x = a / b", "x = a ** -b", "x = float(a)", "from math import exp", "import random"])
+@pytest.mark.parametrize(
+    "wrong", ["x = 0.5", "x = a / b", "x = a ** -b", "x = float(a)", "from math import exp", "import random"]
+)
 def test_a_float_is_seen(wrong: str) -> None:
     assert list(of_float(wrong))

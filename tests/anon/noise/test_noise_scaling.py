@@ -31,11 +31,18 @@ def test_no_vector_is_longer_than_promised(scaling: Scaling, data: st.DataObject
 
 @given(SCALINGS, st.data())
 def test_a_vector_within_the_norm_is_only_rounded(scaling: Scaling, data: st.DataObject) -> None:
-    values = data.draw(st.lists(st.fractions(-1, 1, max_denominator=10**6), min_size=scaling.length, max_size=scaling.length))
+    values = data.draw(
+        st.lists(st.fractions(-1, 1, max_denominator=10**6), min_size=scaling.length, max_size=scaling.length)
+    )
     within = [value * scaling.norm / scaling.length for value in values]
     rounded = scaling.integers(within)
-    assert all(abs(whole - value * scaling.scale) <= Fraction(1, 2) for whole, value in zip(rounded, within, strict=True))
-    assert all(abs(back - value) * scaling.scale <= Fraction(1, 2) for back, value in zip(scaling.reals(rounded), within, strict=True))
+    assert all(
+        abs(whole - value * scaling.scale) <= Fraction(1, 2) for whole, value in zip(rounded, within, strict=True)
+    )
+    assert all(
+        abs(back - value) * scaling.scale <= Fraction(1, 2)
+        for back, value in zip(scaling.reals(rounded), within, strict=True)
+    )
 
 
 @pytest.mark.parametrize("length", [1, 4, 9, 16])
@@ -52,7 +59,9 @@ def test_the_rounding_term_is_attained(length: int, odd: int) -> None:
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("add-remove", 1), ("replace-one", 4)])
 @pytest.mark.parametrize("length", [1, 2, 3])
-def test_search_over_neighbours_reaches_the_sensitivity_and_never_passes_it(neighbours: Neighbours, factor: int, length: int) -> None:
+def test_search_over_neighbours_reaches_the_sensitivity_and_never_passes_it(
+    neighbours: Neighbours, factor: int, length: int
+) -> None:
     """Over a grid that leaves the ball: 95 % of the bound before its rounding term."""
     scaling = Scaling(length, 8, Fraction(5, 4))
     grid = [Fraction(step, 8) for step in range(-16, 17, 5 if length == 3 else 1)] + [Fraction(5, 4), Fraction(-5, 4)]

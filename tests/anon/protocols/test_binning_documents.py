@@ -34,7 +34,9 @@ def answers_of(manifest: Manifest, turn: int, seed: int) -> dict[int, cuts.Round
     for survey in cuts.surveys_of_round(manifest, turn):
         built = survey.build()
         values = [RawCategory(int(survey.m * rng.random() ** 2), survey.m) for _ in range(200)]
-        found[survey.survey] = count(survey, tallied(survey, [built.perturb(value, rng.randbytes).data for value in values]))
+        found[survey.survey] = count(
+            survey, tallied(survey, [built.perturb(value, rng.randbytes).data for value in values])
+        )
     return found
 
 
@@ -65,7 +67,9 @@ def test_a_peer_bins_by_the_cuts_that_the_aggregator_learns_with(manifest: Manif
     documents = [DocumentArrived(kind, part, body) for (kind, part), body in bodies.items()]
     for number, cut in enumerate(learned[binned.name]):
         for value, expected in ((cut, number), (cut + 1e-6, number + 1)):
-            (answer,) = part_of(manifest).answers(manifest, Record({binned.name: value}, 0.0), [(0, asked.survey)], documents)
+            (answer,) = part_of(manifest).answers(
+                manifest, Record({binned.name: value}, 0.0), [(0, asked.survey)], documents
+            )
             assert answer.category.value // 2 == expected
 
 

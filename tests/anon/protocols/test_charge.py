@@ -40,7 +40,8 @@ def test_a_charge_that_cannot_be(wrong) -> None:
 
 
 def test_to_replace_is_to_remove_and_to_add() -> None:
-    """The released count of a two-sided geometric noise: both relations by its probabilities, worst case over outputs."""
+    """The released count of a two-sided geometric noise: both relations by its probabilities, worst case over
+    outputs."""
     ratio = 0.5  # P(noise = k) is proportional to ratio**|k|
     added, replaced = (max(abs(k - moved) - abs(k) for k in range(-9, 10)) * -math.log(ratio) for moved in (1, 2))
     assert replaced == pytest.approx(2 * added)

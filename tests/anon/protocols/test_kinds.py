@@ -33,8 +33,14 @@ def test_a_list_of_kinds_is_seen() -> None:
 
 
 def test_no_other_module_lists_kinds() -> None:
-    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in modules("anon", "peer", "aggregator")}
-    found = {name: lists(text) for name, text in texts.items() if sum(f'"{kind}"' in text or f"'{kind}'" in text for kind in NAMES) > 1}
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in modules("anon", "peer", "aggregator")
+    }
+    found = {
+        name: lists(text)
+        for name, text in texts.items()
+        if sum(f'"{kind}"' in text or f"'{kind}'" in text for kind in NAMES) > 1
+    }
     assert {name for name, lines in found.items() if lines} == OTHERS
 
 

@@ -22,7 +22,9 @@ from tests.support.browsing_model import model_of
 from tests.support.linear import CLASS, NUMBER
 from tests.support.protocols import read_model
 
-ANY = st.one_of(st.none(), st.floats(), st.text(max_size=3), st.integers().map(float), st.sampled_from([math.nan, math.inf]))
+ANY = st.one_of(
+    st.none(), st.floats(), st.text(max_size=3), st.integers().map(float), st.sampled_from([math.nan, math.inf])
+)
 
 
 @pytest.mark.parametrize("model", [CLASS, NUMBER], ids=["class", "number"])
@@ -61,7 +63,11 @@ def test_what_is_missing_counts_as_the_centre_and_what_is_beyond_as_the_end() ->
 def test_a_number_is_told_in_its_own_unit() -> None:
     found = NUMBER.predict({"age": 60.0, "cups": 2.0})
     assert found.value == pytest.approx(7 + 3 * (0.25 + 0.75)) and found.positive is None
-    assert found.probability == pytest.approx(1.0) and predicted_name(NUMBER) == "sleep" and predicted_name(CLASS) == "tired"
+    assert (
+        found.probability == pytest.approx(1.0)
+        and predicted_name(NUMBER) == "sleep"
+        and predicted_name(CLASS) == "tired"
+    )
 
 
 @pytest.mark.parametrize("model", [CLASS, NUMBER], ids=["class", "number"])
@@ -91,7 +97,12 @@ def test_no_value_makes_it_raise(values) -> None:
         {"form": "tables"},
         {"version": 2},
         {"target": CLASS.columns[0]},
-        {"features": (CLASS.features[0], evolve(CLASS.features[1], kind="categorical", categories=("a", "b"), range=(), cuts=()))},
+        {
+            "features": (
+                CLASS.features[0],
+                evolve(CLASS.features[1], kind="categorical", categories=("a", "b"), range=(), cuts=()),
+            )
+        },
     ],
 )
 def test_a_model_that_cannot_be(change: dict[str, object]) -> None:
@@ -121,7 +132,11 @@ def test_the_owner_predicts_with_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     number, answer = (predict_own(model, tmp_path / "data.sqlite", 1) for model in (NUMBER, CLASS))
     show_prediction(number, predicted_name(NUMBER), False, 1)
     show_prediction(answer, predicted_name(CLASS), False, 0)
-    assert capsys.readouterr().out.splitlines() == ["“sleep”: 10", "  “age”: +0.75", "“tired”: score 73.1 %, threshold 50.0 %: yes"]
+    assert capsys.readouterr().out.splitlines() == [
+        "“sleep”: 10",
+        "  “age”: +0.75",
+        "“tired”: score 73.1 %, threshold 50.0 %: yes",
+    ]
     assert prediction_json(number)["value"] == pytest.approx(10.0) and "value" not in prediction_json(answer)
 
 

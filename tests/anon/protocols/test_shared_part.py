@@ -29,13 +29,16 @@ def test_numeric_map_is_total(value: categories.Value, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("feature", "value", "expected"), [
-    (SEX, "Female", 0), (SEX, "Male", 1), (SEX, None, 1), (SEX, "?", 1), (SEX, 3.0, 1), (CODE, 1.0, 0), (CODE, "2", 1), (CODE, 7.0, 2),
+    (SEX, "Female", 0), (SEX, "Male", 1), (SEX, None, 1), (SEX, "?", 1), (SEX, 3.0, 1), (CODE, 1.0, 0), (CODE, "2", 1),
+    (CODE, 7.0, 2),
 ])
 def test_categorical_map_is_total(feature: Feature, value: categories.Value, expected: int) -> None:
     assert categories.feature_category(feature, value, ()) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(">50K", 1), ("<=50K", 0), (1.0, 1), (0.0, 0), ("?", 0), (None, 0), (nan, 0)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(">50K", 1), ("<=50K", 0), (1.0, 1), (0.0, 0), ("?", 0), (None, 0), (nan, 0)]
+)
 def test_label_map_is_total(value: categories.Value, expected: int) -> None:
     assert categories.label_category(LABEL, value) == expected
 
@@ -61,7 +64,11 @@ def test_the_draw_follows_the_weights() -> None:
 def test_the_draw_depends_on_seed_slot_and_tag() -> None:
     wide = tuple(Row(k, 1) for k in range(100_000))
     first = tables.draw(Slot(0, wide), b"a", b"t")
-    others = {tables.draw(Slot(0, wide), b"b", b"t"), tables.draw(Slot(1, wide), b"a", b"t"), tables.draw(Slot(0, wide), b"a", b"u")}
+    others = {
+        tables.draw(Slot(0, wide), b"b", b"t"),
+        tables.draw(Slot(1, wide), b"a", b"t"),
+        tables.draw(Slot(0, wide), b"a", b"u"),
+    }
     assert first not in others
     assert len(others) == 3
 
@@ -101,7 +108,8 @@ def test_projection_is_the_nearest_point_whatever_the_sum(seed: int) -> None:
 
 
 def test_projection_does_not_divide_by_the_sum() -> None:
-    """Erratum 9: unary estimates may sum to anything; a common shift moves nothing and a sum below 0 is no special case."""
+    """Erratum 9: unary estimates may sum to anything; a common shift moves nothing and a sum below 0 is no special
+    case."""
     assert binning.nearest_shares([0.9, 0.5, 0.4]) == pytest.approx((0.9 - 0.8 / 3, 0.5 - 0.8 / 3, 0.4 - 0.8 / 3))
     assert binning.nearest_shares([-0.3, -0.8, -1.2]) == pytest.approx((0.75, 0.25, 0.0))
     assert binning.nearest_shares([0.7, 0.2, -0.2]) == pytest.approx((0.75, 0.25, 0.0))
@@ -122,7 +130,9 @@ def test_projected_estimates_centre_on_the_truth(name: str) -> None:
     p, q = mechanism.p / 2**64, mechanism.q / 2**64
     found: list[tuple[float, ...]] = []
     for _ in range(trials):
-        counts = [round(rng.gauss(mean := n * (q + (p - q) * share), (mean * (1 - mean / n)) ** 0.5)) for share in truth]
+        counts = [
+            round(rng.gauss(mean := n * (q + (p - q) * share), (mean * (1 - mean / n)) ** 0.5)) for share in truth
+        ]
         found.append(binning.nearest_shares([one / n for one in mechanism.unbias(counts, n)]))
     for cell, share in enumerate(truth):
         seen = [one[cell] for one in found]

@@ -44,7 +44,9 @@ def test_noise_is_of_one_unit_and_proofs_allow_all_records_of_a_member(design: s
     holds the sum of as many records as there may be."""
     alone, each = manifest_of(design), manifest_of(design, keys=many(30))
     sigma = [arrangement_of(one).sums[0].sigma_squared for one in (alone, each)]
-    assert sigma[0] <= sigma[1] <= sigma[0] * Fraction(100_001, 100_000), "one more entry, the number of records, is rounded"
+    assert sigma[0] <= sigma[1] <= sigma[0] * Fraction(100_001, 100_000), (
+        "one more entry, the number of records, is rounded"
+    )
     assert alone.epsilon == each.epsilon
     shape = shape_of(each.surveys[0])
     assert isinstance(shape, MomentSums | GradientSums) and (shape.rows, shape.unit) == (30, "record")
@@ -92,7 +94,8 @@ def test_a_manifest_that_contradicts_itself_is_declined() -> None:
 def test_too_many_values_for_one_machine_are_refused() -> None:
     text = sum_study(MOMENTS, keys=many(10_000))
     extra = "".join(
-        f'[[features]]\nname = "f{number}"\nkind = "numeric"\ndescription = "f"\nquery = "SELECT day, age FROM person"\n'
+        f'[[features]]\nname = "f{number}"\nkind = "numeric"\ndescription = "f"\n'
+        'query = "SELECT day, age FROM person"\n'
         f'range = [0, 1]\ncuts = [0.5]\nmissing = "own"\n'
         for number in range(110)
     )
@@ -114,7 +117,9 @@ def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> 
 
 def test_a_manifest_of_the_histogram_takes_one_record() -> None:
     keys = StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32))
-    study = resolve(load_proposal(Path(__file__).parents[3] / "examples" / "census" / "study.toml"), keys, 1_800_000_000)
+    study = resolve(
+        load_proposal(Path(__file__).parents[3] / "examples" / "census" / "study.toml"), keys, 1_800_000_000
+    )
     check_study(study)
     with pytest.raises(Malformed, match="the design one-packet takes one record of each member; do not take part"):
         check_study(parse_manifest(evolve(study, records=Records(3)).to_bytes()))

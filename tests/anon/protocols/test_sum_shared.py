@@ -58,7 +58,9 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
     sums = []
     for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
         shape = shape_of(survey)
-        sums.append(GaussianSum(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), one.sigma_squared))
+        sums.append(
+            GaussianSum(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), one.sigma_squared)
+        )
     assert charge.amount == sum(one.rho for one in sums) == sum(survey.epsilon for survey in study.surveys)
     assert delta_of(sums, 10**9) <= Decimal("1e-6") < delta_of(sums, 99 * 10**7)
 
@@ -201,9 +203,15 @@ LIES = {
     "a cheaper study": lambda s: evolve(s, epsilon=s.epsilon - 1),
     "no cost for an attribute": lambda s: evolve(s, epsilon_per_attribute=0),
     "another circuit": lambda s: _summed(s, kind="blocks", parameters=(1, 2)),
-    "another round": lambda s: _arranged(s, sums=tuple(evolve(one, round=one.round + 1) for one in arrangement_of(s).sums)),
-    "another slot": lambda s: _arranged(s, sums=tuple(evolve(one, slot=one.slot + 1) for one in arrangement_of(s).sums)),
-    "a sum of none": lambda s: _arranged(s, sums=(*arrangement_of(s).sums, evolve(arrangement_of(s).sums[-1], round=99))),
+    "another round": lambda s: _arranged(
+        s, sums=tuple(evolve(one, round=one.round + 1) for one in arrangement_of(s).sums)
+    ),
+    "another slot": lambda s: _arranged(
+        s, sums=tuple(evolve(one, slot=one.slot + 1) for one in arrangement_of(s).sums)
+    ),
+    "a sum of none": lambda s: _arranged(
+        s, sums=(*arrangement_of(s).sums, evolve(arrangement_of(s).sums[-1], round=99))
+    ),
     "sums of two": lambda s: _arranged(s, minimum=3),
     "no tellers": lambda s: evolve(s, part=b""),
     "no arrangement": lambda s: evolve(s, part=b"\x80"),
@@ -211,7 +219,9 @@ LIES = {
     "a name that turns round": lambda s: _named(s, name="a\u2067b"),
     "a long address": lambda s: _named(s, address="a" * 201),
     "a size of another packet": lambda s: evolve(_asked(s, size=65), report_size=65),
-    "a perturbed survey": lambda s: _asked(s, mechanism="krr", m=2, p=3 * 2**62, q=2**62, size=0, parameters=(), epsilon=10**10),
+    "a perturbed survey": lambda s: _asked(
+        s, mechanism="krr", m=2, p=3 * 2**62, q=2**62, size=0, parameters=(), epsilon=10**10
+    ),
     "other parameters": lambda s: _asked(s, parameters=(*s.surveys[0].parameters, 1, 1)),
     "another length": lambda s: _asked(s, m=s.surveys[0].m + 1),
     "a feature less": lambda s: _asked(s, features=("age",), cards=s.surveys[0].cards[:1]),
@@ -219,7 +229,9 @@ LIES = {
     "another design": lambda s: evolve(s, design="one-packet"),
     "another protocol": lambda s: evolve(s, protocol="some"),
     "two packets": lambda s: evolve(s, slots=(*s.slots, *s.slots)),
-    "rounds at once": lambda s: evolve(s, surveys=tuple(evolve(one, window=s.surveys[0].window, round=1) for one in s.surveys)),
+    "rounds at once": lambda s: evolve(
+        s, surveys=tuple(evolve(one, window=s.surveys[0].window, round=1) for one in s.surveys)
+    ),
     "a late window": lambda s: _asked(s, window=Window(s.timetable.ends, s.timetable.ends + 1)),
 }
 

@@ -23,7 +23,10 @@ NAMES = ("clinic", "students", "council")
 
 def places(names: tuple[str, ...] = NAMES, spare: int = 2) -> str:
     return "".join(
-        f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n{"spare = true" if number == spare else ""}\n'
+        (
+            f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n'
+            f"{'spare = true' if number == spare else ''}\n"
+        )
         for number, name in enumerate(names)
     )
 
@@ -93,7 +96,9 @@ def test_consent_says_that_two_of_three_must_be_honest() -> None:
 
 def test_consent_to_many_records_says_so_too() -> None:
     study = spared(MOMENTS, many(unit=RECORD))
-    assert "for each of your records by itself, if at least two of the three are honest" in " ".join(protocol_of(study).odds(study))
+    assert "for each of your records by itself, if at least two of the three are honest" in " ".join(
+        protocol_of(study).odds(study)
+    )
 
 
 def test_three_tellers_without_a_spare_stay_as_they_were() -> None:

@@ -1,4 +1,5 @@
-"""Queries of many rows: a record for each key, a seeded draw of too many, and a message of one size for every data set."""
+"""Queries of many rows: a record for each key, a seeded draw of too many, and a message of one size for every data
+set."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from anon.queries.records import Draw
 from anon.queries.sandbox import opened
 
 TABLES = {"visit": ("day", "minutes", "late")}
-ASKED = (Question("numeric", "SELECT day, minutes FROM visit"), Question(LABEL, "SELECT day, late FROM visit", ("yes", "no")))
+ASKED = (
+    Question("numeric", "SELECT day, minutes FROM visit"),
+    Question(LABEL, "SELECT day, late FROM visit", ("yes", "no")),
+)
 SEED = bytes(range(32)).hex()
 
 
@@ -31,7 +35,9 @@ def data(folder: Path, rows: list[tuple[object, object, object]]) -> Path:
     return path
 
 
-def asked(path: Path, most: int = 5, seed: str = SEED, questions: tuple[Question, ...] = ASKED, **more: object) -> Request:
+def asked(
+    path: Path, most: int = 5, seed: str = SEED, questions: tuple[Question, ...] = ASKED, **more: object
+) -> Request:
     return Request(path, TABLES, questions, 0, most=most, seed=seed, **more)  # type: ignore[arg-type]
 
 
@@ -48,7 +54,9 @@ def records(request: Request) -> list[tuple[object, ...]]:
 
 def test_a_record_is_a_key_with_the_values_beside_it(tmp_path: Path) -> None:
     path = data(tmp_path, [(1, 10, "yes"), ("b", 20.5, "no"), (3.0, None, "maybe"), (4, "late", 1)])
-    assert sorted(records(asked(path)), key=str) == sorted([(10.0, "yes"), (20.5, "no"), (None, None), (None, 1.0)], key=str)
+    assert sorted(records(asked(path)), key=str) == sorted(
+        [(10.0, "yes"), (20.5, "no"), (None, None), (None, 1.0)], key=str
+    )
 
 
 def test_a_key_that_comes_twice_has_no_value_and_one_that_is_none_no_record(tmp_path: Path) -> None:
@@ -73,7 +81,11 @@ def test_too_many_are_cut_by_a_draw_that_depends_on_seed_and_keys_alone(tmp_path
     assert changed == [(-1.0, "no")] * 40
     other = records(asked(data(tmp_path, ROWS), 40, bytes(32).hex()))
     assert other != first and 40 < len({*first, *other}) < 80
-    days = [float(str(value)) for seed in range(60) for value, _ in records(asked(tmp_path / "data.sqlite", 40, f"{seed:064x}"))]
+    days = [
+        float(str(value))
+        for seed in range(60)
+        for value, _ in records(asked(tmp_path / "data.sqlite", 40, f"{seed:064x}"))
+    ]
     assert 140 < sum(days) / len(days) < 159  # of 2400 draws; the standard error is 1.6
 
 
@@ -90,7 +102,9 @@ def test_a_record_in_place_of_another_changes_at_most_one_of_those_kept(tmp_path
 
 
 @pytest.mark.parametrize("rows", [[], ROWS[:3], ROWS, [(day, None, "x") for day in range(5)]])
-def test_a_message_has_one_size_and_no_more_records_than_declared(tmp_path: Path, rows: list[tuple[object, object, object]]) -> None:
+def test_a_message_has_one_size_and_no_more_records_than_declared(
+    tmp_path: Path, rows: list[tuple[object, object, object]]
+) -> None:
     request = asked(data(tmp_path, rows), 5)
     sent = message(request)
     assert len(sent) == request.size == 4 + 5 * 2 * 9 == len(nothing(request))
@@ -98,7 +112,9 @@ def test_a_message_has_one_size_and_no_more_records_than_declared(tmp_path: Path
 
 
 def test_a_query_that_does_not_end_leaves_no_value(tmp_path: Path) -> None:
-    endless = Question("numeric", "SELECT a.day, a.minutes FROM visit a, visit b, visit c, visit d ORDER BY b.day, c.day, d.day")
+    endless = Question(
+        "numeric", "SELECT a.day, a.minutes FROM visit a, visit b, visit c, visit d ORDER BY b.day, c.day, d.day"
+    )
     failing = Question("numeric", "SELECT day, abs(-9223372036854775807 - (day > 3)) FROM visit")
     path = data(tmp_path, ROWS[:30])
     found = records(asked(path, 40, questions=(endless, failing, *ASKED), bounds=Bounds(steps=50_000)))
@@ -110,7 +126,14 @@ def test_a_message_that_was_altered_has_no_record(tmp_path: Path) -> None:
     request = asked(data(tmp_path, ROWS[:3]))
     sent = message(request)
     assert len(parse_answers(request, sent)) == 6
-    for wrong in (sent[:-1], sent + b"\0", b"\6" + sent[1:], b"\2" + sent[1:], sent[:-1] + b"\1", sent[:4] + b"\7" + sent[5:]):
+    for wrong in (
+        sent[:-1],
+        sent + b"\0",
+        b"\6" + sent[1:],
+        b"\2" + sent[1:],
+        sent[:-1] + b"\1",
+        sent[:4] + b"\7" + sent[5:],
+    ):
         assert parse_answers(request, wrong) == ()
 
 

@@ -183,9 +183,9 @@ def test_a_malicious_schema_runs_nothing(tmp_path: Path) -> None:
     for tables in (None, {"person": ("age",), "spy": ("age",), "person_view": ("age",), "words": ("word",)}):
         assert scalar(database, "select age from person", 0, tables) == 21
         for query in (
-            "select age from spy", "select count(*) from spy", "select age from person_view", "select twice from person",
-            "select count(*) from words", "select word from words", "insert into spy values (1)",
-            "select count(*) from words_content", "select main.spy.age from main.spy",
+            "select age from spy", "select count(*) from spy", "select age from person_view",
+            "select twice from person", "select count(*) from words", "select word from words",
+            "insert into spy values (1)", "select count(*) from words_content", "select main.spy.age from main.spy",
         ):  # fmt: skip
             if tables is None and "words_content" in query:
                 continue  # an ordinary table as far as SQLite's schema tells

@@ -39,7 +39,15 @@ def test_malformed(name: str) -> None:
 
 @pytest.mark.parametrize(
     "tables",
-    [{"sqlite_x": ["a"]}, {"a b": ["a"]}, {"t": ['a"b']}, {"t": []}, {"t": ["a", "a"]}, {"T": ["a"]}, {"t; drop": ["a"]}],
+    [
+        {"sqlite_x": ["a"]},
+        {"a b": ["a"]},
+        {"t": ['a"b']},
+        {"t": []},
+        {"t": ["a", "a"]},
+        {"T": ["a"]},
+        {"t; drop": ["a"]},
+    ],
 )
 def test_bad_declarations(tables: dict[str, list[str]]) -> None:
     with pytest.raises(Malformed):

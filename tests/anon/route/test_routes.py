@@ -29,7 +29,9 @@ class Seen:
 async def _http(seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     seen.heads.append(head)
-    length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0)
+    length = next(
+        (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0
+    )
     seen.bodies.append(await reader.readexactly(length))
     writer.write(seen.answer)
     await writer.drain()
@@ -87,7 +89,18 @@ async def test_direct_looks_no_name_up_not_even_localhost() -> None:
         await DirectRoute().get("localhost:80", "/", 10)
 
 
-@pytest.mark.parametrize(("address", "expected"), [("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("128.0.0.1:1", False), ("x:1", False), ("127.0.0.1:@example.org", False), ("[::1]:", False)])
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.9.9.9:1", True),
+        ("[::1]:1", True),
+        ("128.0.0.1:1", False),
+        ("x:1", False),
+        ("127.0.0.1:@example.org", False),
+        ("[::1]:", False),
+    ],
+)
 def test_loopback(address: str, expected: bool) -> None:
     assert is_loopback(address) is expected
 

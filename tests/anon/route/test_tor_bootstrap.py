@@ -10,7 +10,8 @@ from anon.route.tor.bootstrap import ACTIONS, FAILURES, PATIENCE, PHASES, REASON
 
 CONN = 'NOTICE BOOTSTRAP PROGRESS=5 TAG=conn SUMMARY="Connecting to a relay"'
 REFUSED = (
-    'WARN BOOTSTRAP PROGRESS=5 TAG=conn SUMMARY="Connecting to a relay" WARNING="Connection refused" REASON=CONNECTREFUSED '
+    'WARN BOOTSTRAP PROGRESS=5 TAG=conn SUMMARY="Connecting to a relay" WARNING="Connection refused" '
+    'REASON=CONNECTREFUSED '
     'COUNT=1 RECOMMENDATION=warn HOSTID="0000000000000000000000000000000000000000" HOSTADDR="127.0.0.1:1"'
 )
 IGNORED = REFUSED.replace("RECOMMENDATION=warn", "RECOMMENDATION=ignore")
@@ -88,14 +89,23 @@ def test_one_failed_connection_does_not_unsettle() -> None:
         ),
         (
             [
-                "Nov 21 08:47:27.944 [warn] It looks like another Tor process is running with the same data directory.  Waiting 5 seconds to see if it goes away.",
+                (
+                    "Nov 21 08:47:27.944 [warn] It looks like another Tor process is running with the same data "
+                    "directory.  Waiting 5 seconds to see if it goes away."
+                ),
                 "Nov 21 08:47:32.944 [err] No, it's still there.  Exiting.",
             ],
             Trouble.FOLDER_IN_USE,
             "another Tor process",
         ),
         (
-            ["Nov 21 08:47:27.944 [warn] You are running Tor as root. You don't need to, and you probably shouldn't.", "x [err] set_options(): Bug: died"],
+            [
+                (
+                    "Nov 21 08:47:27.944 [warn] You are running Tor as root. You don't need to, and you probably "
+                    "shouldn't."
+                ),
+                "x [err] set_options(): Bug: died",
+            ],
             Trouble.TOR_ENDED,
             "Bug: died",
         ),
@@ -111,7 +121,10 @@ def test_a_tor_that_ends_says_why(log: list[str], trouble: Trouble, said: str) -
 
 
 def test_a_transport_that_does_not_start() -> None:
-    line = 'Nov 21 09:00:00.000 [warn] Managed proxy "/nonexistent/obfs4proxy" having PID 4806 terminated with status code 1'
+    line = (
+        'Nov 21 09:00:00.000 [warn] Managed proxy "/nonexistent/obfs4proxy" having PID 4806 terminated with status '
+        "code 1"
+    )
     state = Bootstrap(0, bridges=True).heard_log(line, 1)
     assert state.hopeless(1 + PATIENCE[Trouble.NO_TRANSPORT])
     assert "no-transport" in str(state.failure())
@@ -137,7 +150,11 @@ def test_the_tables_are_whole() -> None:
 @pytest.mark.slow
 @given(st.text(max_size=200), st.floats(0, 1e6))
 def test_nonsense_changes_nothing_that_matters(text: str, now: float) -> None:
-    for state in (Bootstrap(0).heard_status(text, now), Bootstrap(0).heard_connection(text, now), Bootstrap(0).ended([text])):
+    for state in (
+        Bootstrap(0).heard_status(text, now),
+        Bootstrap(0).heard_connection(text, now),
+        Bootstrap(0).ended([text]),
+    ):
         assert not state.done
         state.failure()
     assert Bootstrap(0).heard_status('WARN BOOTSTRAP PROGRESS=x TAG="', 1) == Bootstrap(0)

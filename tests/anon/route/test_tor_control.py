@@ -52,7 +52,9 @@ async def offline(folder: Path) -> AsyncIterator[TorProcess]:
 @pytest.mark.tor
 async def test_getinfo_and_what_tor_says_of_its_settings(tmp_path: Path) -> None:
     async with offline(tmp_path / "tor") as tor:
-        told = await tor.controller.get_info("version", "process/pid", "status/bootstrap-phase", "net/listeners/control")
+        told = await tor.controller.get_info(
+            "version", "process/pid", "status/bootstrap-phase", "net/listeners/control"
+        )
         assert told["process/pid"] == str(tor.pid)
         assert "PROGRESS=0" in told["status/bootstrap-phase"]
         assert told["net/listeners/control"].startswith("unix:")
@@ -83,7 +85,9 @@ async def test_onion_services_of_every_kind(tmp_path: Path) -> None:
         assert fresh.private_key.startswith("ED25519-V3:")
         assert fresh.private_key not in repr(fresh)
         await control.del_onion(fresh.service_id)
-        own = await control.add_onion(fresh.private_key, [f"80,unix:{tmp_path}/web", "81,127.0.0.1:9"], client_keys=[CLIENT_KEY], most_streams=4)
+        own = await control.add_onion(
+            fresh.private_key, [f"80,unix:{tmp_path}/web", "81,127.0.0.1:9"], client_keys=[CLIENT_KEY], most_streams=4
+        )
         assert own == fresh
         listed = await control.get_info("onions/current")
         assert listed["onions/current"] == fresh.service_id
@@ -109,7 +113,9 @@ async def test_a_broken_key_is_not_repeated_in_the_error(tmp_path: Path) -> None
 
 
 @pytest.mark.tor
-@pytest.mark.parametrize("port", ["80,unix:/a b", "80 Flags=Detach", "80\r\nSIGNAL HALT", "80,x\x00", '80,unix:"/a"', ""])
+@pytest.mark.parametrize(
+    "port", ["80,unix:/a b", "80 Flags=Detach", "80\r\nSIGNAL HALT", "80,x\x00", '80,unix:"/a"', ""]
+)
 async def test_a_word_cannot_become_two(tmp_path: Path, port: str) -> None:
     async with offline(tmp_path / "tor") as tor:
         with pytest.raises(Refused):
@@ -142,7 +148,9 @@ async def test_events_reach_every_listener_and_end_with_tor(tmp_path: Path) -> N
 
 
 @pytest.mark.tor
-async def test_stop_leaves_no_process_and_no_file_outside_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stop_leaves_no_process_and_no_file_outside_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
@@ -187,7 +195,9 @@ asyncio.run(main())
 
 @pytest.mark.tor
 def test_tor_ends_within_two_seconds_of_its_killed_owner(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path / "tor")], stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path / "tor")], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         assert running(pid)
@@ -227,7 +237,10 @@ def challenge(cookie: bytes, line: bytes) -> bytes:
     client_nonce, server_nonce = bytes.fromhex(line.split()[2].decode()), bytes(32)
     label = b"Tor safe cookie authentication server-to-controller hash"
     proof = hmac.digest(label, cookie + client_nonce + server_nonce, hashlib.sha256)
-    return b"250 AUTHCHALLENGE SERVERHASH=%s SERVERNONCE=%s\r\n" % (proof.hex().upper().encode(), server_nonce.hex().encode())
+    return b"250 AUTHCHALLENGE SERVERHASH=%s SERVERNONCE=%s\r\n" % (
+        proof.hex().upper().encode(),
+        server_nonce.hex().encode(),
+    )
 
 
 @pytest.mark.tor
@@ -279,8 +292,9 @@ async def test_the_proof_is_the_one_of_the_specification_and_a_refusal_is_told()
 @pytest.mark.parametrize(
     "answer",
     [
-        b"", b"250 OK\r\n", b"garbage\r\n", b"250 AUTHCHALLENGE SERVERHASH=zz SERVERNONCE=00\r\n", b'250 AUTHCHALLENGE SERVERHASH="\r\n',
-        b"250 AUTHCHALLENGE SERVERHASH= SERVERNONCE=\r\n", b"515 no\r\n", b"250-more\r\n", b"250 OK\r\n250 OK\r\n", b"\x00" * 5000,
+        b"", b"250 OK\r\n", b"garbage\r\n", b"250 AUTHCHALLENGE SERVERHASH=zz SERVERNONCE=00\r\n",
+        b'250 AUTHCHALLENGE SERVERHASH="\r\n', b"250 AUTHCHALLENGE SERVERHASH= SERVERNONCE=\r\n", b"515 no\r\n",
+        b"250-more\r\n", b"250 OK\r\n250 OK\r\n", b"\x00" * 5000,
     ],
 )
 async def test_nonsense_in_place_of_a_challenge(answer: bytes) -> None:
@@ -329,7 +343,13 @@ async def test_an_endless_answer_is_not_read_for_ever() -> None:
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.binary(max_size=60) | st.sampled_from([b"250 OK\r\n", b"650 A\r\n", b"250-a=b\r\n", b"250+x=\r\n", b".\r\n"]), max_size=8))
+@given(
+    st.lists(
+        st.binary(max_size=60)
+        | st.sampled_from([b"250 OK\r\n", b"650 A\r\n", b"250-a=b\r\n", b"250+x=\r\n", b".\r\n"]),
+        max_size=8,
+    )
+)
 def test_an_authenticated_server_that_babbles(answers: list[bytes]) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(challenge(COOKIE, await reader.readline()))

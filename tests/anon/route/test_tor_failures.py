@@ -1,4 +1,5 @@
-"""Starts of a real tor that cannot succeed: each ends in its right reason, within its time limit, leaving nothing behind."""
+"""Starts of a real tor that cannot succeed: each ends in its right reason, within its time limit, leaving nothing
+behind."""
 
 from __future__ import annotations
 
@@ -144,7 +145,10 @@ print(*asyncio.run(failure(Path(sys.argv[1]), (), 40)), sep="|")
 
 def _namespaces() -> bool:
     unshare = shutil.which("unshare")
-    return unshare is not None and subprocess.run([unshare, "-rn", "true"], check=False, capture_output=True).returncode == 0
+    return (
+        unshare is not None
+        and subprocess.run([unshare, "-rn", "true"], check=False, capture_output=True).returncode == 0
+    )
 
 
 @pytest.mark.tor

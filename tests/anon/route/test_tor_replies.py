@@ -1,4 +1,5 @@
-"""The parser of control replies: known texts, and random ones cut at random places. It parses, or says Malformed; it never grows."""
+"""The parser of control replies: known texts, and random ones cut at random places. It parses, or says Malformed; it
+never grows."""
 
 from __future__ import annotations
 
@@ -61,10 +62,15 @@ def replies(draw: st.DrawFn) -> TorReply:
 
 def test_a_real_getinfo_with_data_and_quotes() -> None:
     (reply,) = ReplyParser().feed(
-        b'250-version=0.4.9.11\r\n250-net/listeners/socks="127.0.0.1:9050"\r\n250+circuit-status=\r\n1 BUILT $A~b\r\n..dot\r\n.\r\n250 OK\r\n'
+        b'250-version=0.4.9.11\r\n250-net/listeners/socks="127.0.0.1:9050"\r\n250+circuit-status=\r\n1 BUILT $A~b\r\n'
+        b'..dot\r\n.\r\n250 OK\r\n'
     )
     assert reply.status == 250
-    assert reply.values() == {"version": "0.4.9.11", "net/listeners/socks": "127.0.0.1:9050", "circuit-status": "1 BUILT $A~b\n.dot"}
+    assert reply.values() == {
+        "version": "0.4.9.11",
+        "net/listeners/socks": "127.0.0.1:9050",
+        "circuit-status": "1 BUILT $A~b\n.dot",
+    }
 
 
 def test_a_key_is_not_shown() -> None:
@@ -101,24 +107,33 @@ def test_open_and_stray_quotes_are_malformed(text: str) -> None:
         arguments(text)
 
 
-@pytest.mark.parametrize("line", [b"\r\n", b"25\r\n", b"250\r\n", b"250=x\r\n", b"abc x\r\n", b"\xb2\xb3\xb9 x\r\n", b"HTTP/1.1 200 OK\r\n"])
+@pytest.mark.parametrize(
+    "line", [b"\r\n", b"25\r\n", b"250\r\n", b"250=x\r\n", b"abc x\r\n", b"\xb2\xb3\xb9 x\r\n", b"HTTP/1.1 200 OK\r\n"]
+)
 def test_what_is_no_reply_is_malformed(line: bytes) -> None:
     with pytest.raises(Malformed):
         ReplyParser().feed(line)
 
 
 @given(st.lists(replies(), max_size=4), st.lists(st.integers(0, 10_000), max_size=8), st.integers(0, 10_000))
-def test_whole_replies_survive_every_cut_and_truncation_yields_none(sent: list[TorReply], cuts: list[int], end: int) -> None:
+def test_whole_replies_survive_every_cut_and_truncation_yields_none(
+    sent: list[TorReply], cuts: list[int], end: int
+) -> None:
     data = b"".join(map(spelled, sent))
     assert parsed(pieces(data, cuts)) == (sent, False)
     short = data[: end % (len(data) + 1)]
     found, fault = parsed(pieces(short, cuts))
     assert not fault
     assert found == sent[: len(found)]
-    assert len(found) == sum(len(b"".join(map(spelled, sent[: number + 1]))) <= len(short) for number in range(len(sent)))
+    assert len(found) == sum(
+        len(b"".join(map(spelled, sent[: number + 1]))) <= len(short) for number in range(len(sent))
+    )
 
 
-LOOKS_LIKE = st.lists(st.sampled_from([b"250", b"650", b"-", b"+", b" ", b"\r\n", b"\n", b".", b'"', b"\\", b"=", b"K", b"\x00"]), max_size=60).map(b"".join)
+LOOKS_LIKE = st.lists(
+    st.sampled_from([b"250", b"650", b"-", b"+", b" ", b"\r\n", b"\n", b".", b'"', b"\\", b"=", b"K", b"\x00"]),
+    max_size=60,
+).map(b"".join)
 
 
 @settings(max_examples=examples(300))
@@ -165,7 +180,9 @@ def test_an_endless_reply_ends_in_a_bounded_error(opening: bytes) -> None:
     assert fed <= REPLY_BYTES
 
 
-@pytest.mark.parametrize("text", ['K="' + "\\" * 200_001, "a=" * 100_000, "\\" * 200_000, 'K="' + 'a\\"' * 60_000, "x" * 250_000 + '"'])
+@pytest.mark.parametrize(
+    "text", ['K="' + "\\" * 200_001, "a=" * 100_000, "\\" * 200_000, 'K="' + 'a\\"' * 60_000, "x" * 250_000 + '"']
+)
 def test_giant_arguments_take_linear_time(text: str) -> None:
     with cheap(), contextlib.suppress(Malformed):
         arguments(text)

@@ -1,4 +1,5 @@
-"""The tor route and its keeper in a private Tor network: circuits, headers, deaths, sharing, and nothing around the side."""
+"""The tor route and its keeper in a private Tor network: circuits, headers, deaths, sharing, and nothing around the
+side."""
 
 from __future__ import annotations
 
@@ -52,7 +53,14 @@ class Service:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             self.heads.append(head)
-            length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0)
+            length = next(
+                (
+                    int(line.split(b":")[1])
+                    for line in head.split(b"\r\n")
+                    if line.lower().startswith(b"content-length")
+                ),
+                0,
+            )
             self.bodies.append(await reader.readexactly(length))
             if not self.silent:
                 writer.write(ANSWER)
@@ -96,7 +104,9 @@ def keeping(folder: Path, lines: tuple[str, ...]) -> TorKeeper:
 # --- circuits, headers, errors --------------------------------------------------------------------
 
 
-async def test_each_exchange_has_a_circuit_of_its_own_and_no_header_that_tells(tmp_path: Path, lines: tuple[str, ...]) -> None:
+async def test_each_exchange_has_a_circuit_of_its_own_and_no_header_that_tells(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
     async with serving(tmp_path, lines) as service, keeping(tmp_path / "tor", lines) as keeper:
         route = TorRoute(keeper)
         await sooner_or_later(lambda: route.get(service.address, "/v1/x", 10))
@@ -151,9 +161,12 @@ async def test_a_service_that_is_not_there_and_one_that_is_silent(tmp_path: Path
 @pytest.mark.parametrize(
     "address",
     [
-        "example.org:80", "127.0.0.1:80", "abc.onion:80", GONE.replace("wid.onion", "wie.onion"), GONE.replace(":80", ":0"),
-        GONE.replace(":80", ":65536"), GONE.replace(":80", ""), GONE.upper().replace("ONION", "onion"), "a." + GONE, GONE.replace(".onion", ".onion."),
-        GONE.replace("wid.onion", "wic.onion"), GONE[1:], ":80", "", GONE.replace(":80", ":８０"), "expyuzz4wqqyqhjn.onion:80",
+        "example.org:80", "127.0.0.1:80", "abc.onion:80", GONE.replace("wid.onion", "wie.onion"),
+        GONE.replace(":80", ":0"),
+        GONE.replace(":80", ":65536"), GONE.replace(":80", ""), GONE.upper().replace("ONION", "onion"), "a." + GONE,
+        GONE.replace(".onion", ".onion."),
+        GONE.replace("wid.onion", "wic.onion"), GONE[1:], ":80", "", GONE.replace(":80", ":８０"),
+        "expyuzz4wqqyqhjn.onion:80",
         "3" + GONE[1:], GONE.replace("rck2vv", "rcl2vv"),
     ],
 )
@@ -241,7 +254,9 @@ asyncio.run(main())
 
 async def test_processes_of_one_home_share_a_tor_and_outlive_its_owner(tmp_path: Path, lines: tuple[str, ...]) -> None:
     folder = tmp_path / "tor"
-    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, str(folder), *lines, stdout=subprocess.PIPE, cwd=ROOT)
+    owner = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLDER, str(folder), *lines, stdout=subprocess.PIPE, cwd=ROOT
+    )
     try:
         assert owner.stdout is not None
         while not (folder / "owner").exists() and owner.returncode is None:
@@ -344,7 +359,9 @@ def trap() -> Iterator[Trap]:
     TRAP.on = False
 
 
-async def test_only_tor_is_connected_to_and_no_name_is_looked_up(tmp_path: Path, lines: tuple[str, ...], trap: Trap) -> None:
+async def test_only_tor_is_connected_to_and_no_name_is_looked_up(
+    tmp_path: Path, lines: tuple[str, ...], trap: Trap
+) -> None:
     trap.on = False
     async with serving(tmp_path, lines) as service, keeping(tmp_path / "tor", lines) as keeper:
         trap.on = True
@@ -383,9 +400,12 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += CLOCK_SHIFT;
     return failed;
 }
-time_t time(time_t *out) { struct timespec now; clock_gettime(CLOCK_REALTIME, &now); if (out) *out = now.tv_sec; return now.tv_sec; }
+time_t time(time_t *out) {
+    struct timespec now; clock_gettime(CLOCK_REALTIME, &now); if (out) *out = now.tv_sec; return now.tv_sec;
+}
 int gettimeofday(struct timeval *restrict out, void *restrict zone) {
-    struct timespec now; (void)zone; clock_gettime(CLOCK_REALTIME, &now); out->tv_sec = now.tv_sec; out->tv_usec = now.tv_nsec / 1000; return 0;
+    struct timespec now; (void)zone; clock_gettime(CLOCK_REALTIME, &now);
+    out->tv_sec = now.tv_sec; out->tv_usec = now.tv_nsec / 1000; return 0;
 }
 """
 
@@ -396,7 +416,10 @@ def wrong_clock(folder: Path, shift: int) -> Path:
     if compiler is None or tor is None or sys.platform != "linux":
         pytest.skip("a C compiler is needed to move tor's clock")
     (folder / "shift.c").write_text(SHIFT)
-    subprocess.run([compiler, f"-DCLOCK_SHIFT={shift}", "-shared", "-fPIC", "-o", folder / "shift.so", folder / "shift.c", "-ldl"], check=True)
+    subprocess.run(
+        [compiler, f"-DCLOCK_SHIFT={shift}", "-shared", "-fPIC", "-o", folder / "shift.so", folder / "shift.c", "-ldl"],
+        check=True,
+    )
     program = folder / "tor-with-wrong-clock"
     program.write_text(f'#!/bin/sh\nLD_PRELOAD="{folder}/shift.so" exec "{tor}" "$@"\n')
     program.chmod(0o755)

@@ -54,18 +54,26 @@ UseBridges 1
 TestingTorNetwork 1
 DirAuthority one orport=1 v3ident=A 127.0.0.1:2 B
 """
-    assert [line.split()[0] for line in checked_extra(text)] == ["Bridge", "UseBridges", "ClientTransportPlugin", "TestingTorNetwork", "DirAuthority"]
+    assert [line.split()[0] for line in checked_extra(text)] == [
+        "Bridge",
+        "UseBridges",
+        "ClientTransportPlugin",
+        "TestingTorNetwork",
+        "DirAuthority",
+    ]
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "SocksPort 9050", "socksport 9050", "SocksPo 9050", "+SocksPort 9050", "/SocksPort", "ControlPort 9051", "ControlSocket /tmp/x",
-        "DataDirectory /tmp", "Log notice file /tmp/log", "Log debug stdout", "HiddenServiceDir /tmp/x", "HiddenServicePort 80",
-        "HiddenServiceNonAnonymousMode 1", "TransPort 9040", "NATDPort 1", "DNSPort 53", "HTTPTunnelPort 1", "ORPort 9001", "SafeLogging 0",
-        "CookieAuthentication 0", "HashedControlPassword x", "PidFile /tmp/x", "User nobody", "%include /etc/tor/torrc", "SafeSocks 0",
-        "__OwningControllerProcess 1", "CacheDirectory /tmp", "MapAddress a b", "AutomapHostsOnResolve 1", "RunAsDaemon 1", "ClientOnly 0",
-        "DisableNetwork 1", "MetricsPort 1", "ExtORPort auto", "SyslogIdentityTag x", "UnixSocksGroupWritable 1",
+        "SocksPort 9050", "socksport 9050", "SocksPo 9050", "+SocksPort 9050", "/SocksPort", "ControlPort 9051",
+        "ControlSocket /tmp/x", "DataDirectory /tmp", "Log notice file /tmp/log", "Log debug stdout",
+        "HiddenServiceDir /tmp/x", "HiddenServicePort 80", "HiddenServiceNonAnonymousMode 1", "TransPort 9040",
+        "NATDPort 1", "DNSPort 53", "HTTPTunnelPort 1", "ORPort 9001", "SafeLogging 0", "CookieAuthentication 0",
+        "HashedControlPassword x", "PidFile /tmp/x", "User nobody", "%include /etc/tor/torrc", "SafeSocks 0",
+        "__OwningControllerProcess 1", "CacheDirectory /tmp", "MapAddress a b", "AutomapHostsOnResolve 1",
+        "RunAsDaemon 1", "ClientOnly 0", "DisableNetwork 1", "MetricsPort 1", "ExtORPort auto", "SyslogIdentityTag x",
+        "UnixSocksGroupWritable 1",
     ],
 )
 def test_what_would_undo_our_promises_is_refused_by_name(line: str) -> None:
@@ -120,9 +128,22 @@ def test_no_tor_has_one_next_action(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("platform", "expected"), [
-    ("win32", ["Desktop/Tor Browser/Browser/TorBrowser/Tor/tor.exe", "C:/Users/ann/AppData/Local/Tor Browser/Browser/TorBrowser/Tor/tor.exe"]),
+    (
+        "win32",
+        [
+            "Desktop/Tor Browser/Browser/TorBrowser/Tor/tor.exe",
+            "C:/Users/ann/AppData/Local/Tor Browser/Browser/TorBrowser/Tor/tor.exe",
+        ],
+    ),
     ("darwin", ["/Applications/Tor Browser.app/Contents/MacOS/Tor/tor", "/opt/homebrew/bin/tor"]),
-    ("linux", ["/usr/sbin/tor", "tor-browser/Browser/TorBrowser/Tor/tor", ".local/share/torbrowser/tbb/x86_64/tor-browser/Browser/TorBrowser/Tor/tor"]),
+    (
+        "linux",
+        [
+            "/usr/sbin/tor",
+            "tor-browser/Browser/TorBrowser/Tor/tor",
+            ".local/share/torbrowser/tbb/x86_64/tor-browser/Browser/TorBrowser/Tor/tor",
+        ],
+    ),
 ])
 def test_tor_is_looked_for_where_tor_browser_puts_it(platform: str, expected: list[str]) -> None:
     found = [path.as_posix() for path in places(platform, {"LOCALAPPDATA": "C:/Users/ann/AppData/Local"})]

@@ -43,7 +43,9 @@ def test_it_opens_for_its_key_and_purpose(seal: Seal, size: int) -> None:
 
 
 @both
-@pytest.mark.parametrize(("opener", "info"), [(OTHER, INFO), (OPENER, INFO + b"\0"), (OPENER, b""), (OPENER, b"shares of a study")])
+@pytest.mark.parametrize(
+    ("opener", "info"), [(OTHER, INFO), (OPENER, INFO + b"\0"), (OPENER, b""), (OPENER, b"shares of a study")]
+)
 def test_another_key_or_purpose_opens_nothing(seal: Seal, opener: Opener, info: bytes) -> None:
     sealed = seal(b"text", OPENER.public_key, INFO)
     with pytest.raises(RejectedProof):
@@ -112,5 +114,7 @@ def test_the_desktop_seals_by_cryptography() -> None:
 def test_whoever_says_pure_gets_python() -> None:
     program = "from anon.crypto import sealing; print(sealing.IMPLEMENTATION, sealing.seal.__module__)"
     environment = {**os.environ, "ANONML_CRYPTO": "pure"}
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["pure", "anon.crypto.pure.sealing.hpke"]

@@ -33,7 +33,9 @@ async def _answer(request: web.BaseRequest) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def opened(answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _answer, **limits: Any) -> AsyncIterator[int]:
+async def opened(
+    answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _answer, **limits: Any
+) -> AsyncIterator[int]:
     runner, port = await listen(answer, "127.0.0.1", 0, limits=Limits(**{"connections": 100, **limits}))
     yield port
     await runner.cleanup()
@@ -67,7 +69,8 @@ async def test_unfinished_bodies_together_are_bounded_and_the_stillest_goes() ->
 
 
 async def test_requests_that_are_whole_displace_no_body() -> None:
-    """They come one behind the other, and their answers are not read. All their bytes once counted as an unfinished body's."""
+    """They come one behind the other, and their answers are not read. All their bytes once counted as an unfinished
+    body's."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return await _answer(request) if request.method == "POST" else web.Response(body=bytes(10**7))
@@ -82,7 +85,9 @@ async def test_requests_that_are_whole_displace_no_body() -> None:
         hoarder[1].close()
 
 
-async def test_what_comes_of_a_connection_that_ended_itself_is_handed_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_comes_of_a_connection_that_ended_itself_is_handed_to_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with opened(held=1000) as port:
         for _ in range(5):
             with suppress(ConnectionError, AssertionError):
@@ -137,7 +142,10 @@ async def test_a_failed_accept_is_not_repeated_at_once_and_makes_room(
 async def test_a_body_that_is_broken_off_leaves_no_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         async with opened() as port:
-            for rest in (HEAD % 100 + b"x", HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"5\r\nab"):
+            for rest in (
+                HEAD % 100 + b"x",
+                HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"5\r\nab",
+            ):
                 for abort in (True, False):
                     _, writer = await sent(port, rest)
                     writer.transport.abort() if abort else writer.close()

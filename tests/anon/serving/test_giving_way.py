@@ -1,4 +1,5 @@
-"""Which connection gives way, rule by rule, by a clock that is an argument; and the arithmetic of what a stranger must spend."""
+"""Which connection gives way, rule by rule, by a clock that is an argument; and the arithmetic of what a stranger must
+spend."""
 
 from __future__ import annotations
 
@@ -31,14 +32,18 @@ def body(came: float, brought: int = 0, caller: bytes = b"") -> ConnectionStandi
     return ConnectionStanding(came, body_since=came, brought=brought, caller=caller, stage=RequestStage.BODY)
 
 
-@pytest.mark.parametrize(("files", "most"), [(256, 160), (1024, 768), (20_000, MOST_CONNECTIONS), (2_000, 1_500), (64, 16), (3, 1)])
+@pytest.mark.parametrize(
+    ("files", "most"), [(256, 160), (1024, 768), (20_000, MOST_CONNECTIONS), (2_000, 1_500), (64, 16), (3, 1)]
+)
 def test_some_files_stay_spare(files: int, most: int) -> None:
     assert places(files) == most < files
 
 
 def test_more_files_never_give_fewer_places() -> None:
     found = [places(files) for files in range(1, 40_000)]
-    assert found == sorted(found) and all(files - most >= min(96, files * 3 // 4) for files, most in enumerate(found, 1) if files > 2)
+    assert found == sorted(found) and all(
+        files - most >= min(96, files * 3 // 4) for files, most in enumerate(found, 1) if files > 2
+    )
 
 
 def test_the_stillest_body_gives_way_whatever_it_dribbles() -> None:
@@ -61,13 +66,19 @@ def test_the_newest_has_its_chance_first() -> None:
 
 @pytest.mark.parametrize("others", [RequestStage.ASKING, RequestStage.BODY, RequestStage.READING])
 def test_a_request_that_is_worked_on_stays(others: RequestStage) -> None:
-    worked_on, other = ConnectionStanding(0.0, stage=RequestStage.WORK), ConnectionStanding(99.0, reading_since=99.5, stage=others)
+    worked_on, other = (
+        ConnectionStanding(0.0, stage=RequestStage.WORK),
+        ConnectionStanding(99.0, reading_since=99.5, stage=others),
+    )
     assert give_way([worked_on, other], 100.0, 5) == [other]
     assert give_way([worked_on], 100.0, 5) == []
 
 
 def test_readers_give_way_after_those_who_ask_and_the_slowest_first() -> None:
-    readers = [ConnectionStanding(0.0, reading_since=1.0, read=10_000 * number, stage=RequestStage.READING) for number in range(5)]
+    readers = [
+        ConnectionStanding(0.0, reading_since=1.0, read=10_000 * number, stage=RequestStage.READING)
+        for number in range(5)
+    ]
     asking = ConnectionStanding(99.0)
     assert give_way([*readers, asking], 100.0, 3) == [asking]
     assert give_way(readers, 100.0, 2) == readers[:2] == slowest_readers(readers, 100.0, 2)
@@ -110,7 +121,9 @@ def test_each_stage_has_its_time() -> None:
     enough = body(0.0, 10**6)
     assert not overdue(enough, 60.0, LIMITS) and overdue(enough, 60.1, LIMITS)
     for stage in (RequestStage.WORK, RequestStage.READING):
-        assert not overdue(ConnectionStanding(0.0, stage=stage), 600.0, LIMITS) and overdue(ConnectionStanding(0.0, stage=stage), 600.1, LIMITS)
+        assert not overdue(ConnectionStanding(0.0, stage=stage), 600.0, LIMITS) and overdue(
+            ConnectionStanding(0.0, stage=stage), 600.1, LIMITS
+        )
 
 
 def test_a_body_that_began_has_a_least_rate() -> None:
@@ -123,23 +136,28 @@ def test_a_body_that_began_has_a_least_rate() -> None:
 
 def test_a_page_for_one_person_waits_for_as_long_as_it_takes() -> None:
     limits = Limits(64, inf, head_seconds=inf, body_seconds=inf, longest=inf, least_rate=0)
-    assert not any(overdue(ConnectionStanding(0.0, body_since=0.0, stage=stage), 10**6, limits) for stage in RequestStage)
+    assert not any(
+        overdue(ConnectionStanding(0.0, body_since=0.0, stage=stage), 10**6, limits) for stage in RequestStage
+    )
 
 
 @pytest.mark.parametrize("connections", [64, 192])
 @pytest.mark.parametrize("stall", [3.0])
 @pytest.mark.parametrize("brought", [0, 360, 1500])
 @pytest.mark.parametrize("theirs", [0, 1, 360])
-def test_what_a_stranger_must_spend_to_displace_a_stalled_post(connections: int, stall: float, brought: int, theirs: int) -> None:
-    """The bound that the rules state, by playing it: strangers who renew what is closed, at a rate just below the bound and above."""
+def test_what_a_stranger_must_spend_to_displace_a_stalled_post(
+    connections: int, stall: float, brought: int, theirs: int
+) -> None:
+    """The bound that the rules state, by playing it: strangers who renew what is closed, at a rate just below the bound
+    and above."""
     rate = connections * (CREDIT + brought) / (CREDIT + theirs) / stall
     assert stays(connections, stall, brought, theirs, 0.9 * rate * (1 - 1 / AT_ONCE))
     assert not stays(connections, stall, brought, theirs, 1.3 * rate)
 
 
 def stays(connections: int, stall: float, brought: int, theirs: int, rate: float) -> bool:
-    """True if the post keeps its place while strangers come at `rate` a second, each bringing `theirs` bytes at once. The
-    door has been full of theirs for as long as they last."""
+    """True if the post keeps its place while strangers come at `rate` a second, each bringing `theirs` bytes at once.
+    The door has been full of theirs for as long as they last."""
     limits = Limits(connections)
     post = body(100.0, brought)
     held = [body(100.0 - (connections - number) / rate, theirs) for number in range(connections - 1)] + [post]

@@ -1,4 +1,5 @@
-"""Posts with the head of our own peers: which bytes are one, and that nobody can tell them from those aiohttp answers."""
+"""Posts with the head of our own peers: which bytes are one, and that nobody can tell them from those aiohttp
+answers."""
 
 from __future__ import annotations
 

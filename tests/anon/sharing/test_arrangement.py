@@ -24,7 +24,9 @@ from anon.wire.cbor import decode, encode
 from anon.wire.packets import Occasion
 
 ENTRIES = tuple(
-    TellerEntry(f"teller {number}", f"127.0.0.1:900{number}", bytes([number]) * 32, bytes([number]) * 1216, bytes([number]) * 32)
+    TellerEntry(
+        f"teller {number}", f"127.0.0.1:900{number}", bytes([number]) * 32, bytes([number]) * 1216, bytes([number]) * 32
+    )
     for number in range(5)
 )
 FIRST = Sum(0, 0, "blocks", (3, 2, 3), Fraction(400, 3))
@@ -53,7 +55,8 @@ def test_an_arrangement_that_is_refused(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", [
     {"sigma_squared": Fraction(0)}, {"sigma_squared": Fraction(-1)}, {"sigma_squared": Fraction(2**64)},
     {"sigma_squared": Fraction(1, 2**64)}, {"round": -1}, {"round": 2**16}, {"slot": 256}, {"kind": "other"},
-    {"parameters": ()}, {"parameters": (3,)}, {"parameters": (0, 2)}, {"parameters": (3, -2)}, {"parameters": (3, 2**17)},
+    {"parameters": ()}, {"parameters": (3,)}, {"parameters": (0, 2)}, {"parameters": (3, -2)},
+    {"parameters": (3, 2**17)},
     {"parameters": (3, 2**63)}, {"kind": "ball"}, {"kind": "ball", "parameters": (1, 2**60, 2, 3)},
     {"kind": "ball", "parameters": (1, 4, 200, 3)},
     {"parameters": (2**40, 2)}, {"parameters": (1, 2**16)}, {"kind": "ball", "parameters": (2**40, 2, 2, 2)},
@@ -65,14 +68,17 @@ def test_a_sum_that_is_refused(change: dict[str, Any]) -> None:
         evolve(FIRST, **change)
 
 
-@pytest.mark.parametrize(("kind", "circuit"), [("blocks", blocks((2**16,))), ("ball", ball(2**16 - 8, 2, 3)), ("ball", ball(2, 64, 2**63))])
+@pytest.mark.parametrize(
+    ("kind", "circuit"), [("blocks", blocks((2**16,))), ("ball", ball(2**16 - 8, 2, 3)), ("ball", ball(2, 64, 2**63))]
+)
 def test_the_longest_honest_proofs_are_well_within_the_bound(kind: str, circuit: Any) -> None:
     asked = evolve(FIRST, kind=kind, parameters=circuit.parameters)
     assert 2 * ProofSystem(asked.circuit).length < LONGEST_PROOF
 
 
 @pytest.mark.parametrize("change", [
-    {"name": ""}, {"name": "a\nb"}, {"name": "x" * 201}, {"address": ""}, {"key": bytes(31)}, {"sealing_key": bytes(1215)},
+    {"name": ""}, {"name": "a\nb"}, {"name": "x" * 201}, {"address": ""}, {"key": bytes(31)},
+    {"sealing_key": bytes(1215)},
     {"commitment": b""},
 ], ids=range(7))
 def test_an_entry_that_is_refused(change: dict[str, Any]) -> None:
@@ -92,8 +98,10 @@ def spelled(*path: Any) -> bytes:
 
 
 BAD = [
-    b"", encode([]), encode([2, 50, [], []]), spelled(0, 1), spelled(1, "50"), spelled(2, 0, 0, b"name"), spelled(2, 0, 2, "key"),
-    spelled(2, 0, []), spelled(3, 0, 3, [3, "2"]), spelled(3, 0, 3, [True, 2, 3]), spelled(3, 0, 5, 0), spelled(3, 0, 5, -3),
+    b"", encode([]), encode([2, 50, [], []]), spelled(0, 1), spelled(1, "50"), spelled(2, 0, 0, b"name"),
+    spelled(2, 0, 2, "key"),
+    spelled(2, 0, []), spelled(3, 0, 3, [3, "2"]), spelled(3, 0, 3, [True, 2, 3]), spelled(3, 0, 5, 0),
+    spelled(3, 0, 5, -3),
     spelled(3, 0, 4, 399), spelled(3, 0, 2, b"blocks"), ARRANGED.to_bytes() + b"\0",
 ]
 
@@ -114,6 +122,10 @@ def test_contexts_and_layouts_follow_from_it() -> None:
 
 def test_the_verification_key_is_everybody_s() -> None:
     parts = [bytes([number]) * 32 for number in range(3)]
-    keys = {verification_key(bytes(32), parts), verification_key(bytes(32), parts[::-1]), verification_key(b"s" * 32, parts)}
+    keys = {
+        verification_key(bytes(32), parts),
+        verification_key(bytes(32), parts[::-1]),
+        verification_key(b"s" * 32, parts),
+    }
     assert len(keys) == 3 and {len(key) for key in keys} == {32}
     assert key_commitment(b"k" * 32, parts[0]) != key_commitment(b"l" * 32, parts[0])

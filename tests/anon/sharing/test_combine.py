@@ -104,7 +104,9 @@ def test_every_teller_is_needed_in_its_place(published: Published, other: Publis
     lambda share: evolve(share, occasion=Occasion(share.occasion.study, 1, 0)),
     lambda share: evolve(share, occasion=Occasion(bytes(32), 0, 0)),
 ], ids=["list", "teller", "round", "study"])
-def test_a_share_for_something_else_is_refused(published: Published, change: Callable[[NoisyShare], NoisyShare]) -> None:
+def test_a_share_for_something_else_is_refused(
+    published: Published, change: Callable[[NoisyShare], NoisyShare]
+) -> None:
     with pytest.raises(RejectedProof):
         published.combined(shares=[published.shares[0], resigned(published, change)])
 
@@ -132,7 +134,9 @@ def test_an_altered_share_goes_unseen(published: Published) -> None:
     def altered(share: NoisyShare) -> NoisyShare:
         return evolve(share, share=bytes(16) + share.share[16:])
 
-    assert published.combined(shares=[published.shares[0], resigned(published, altered)])[1:] == expected(PLACES[:4])[1:]
+    assert (
+        published.combined(shares=[published.shares[0], resigned(published, altered)])[1:] == expected(PLACES[:4])[1:]
+    )
 
 
 def test_two_signatures_of_one_list_are_no_evidence(published: Published, other: Published) -> None:

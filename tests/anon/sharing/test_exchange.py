@@ -1,4 +1,5 @@
-"""The wire between an aggregator and a teller: a call and its answer come over as they are, and strangers' bytes do not."""
+"""The wire between an aggregator and a teller: a call and its answer come over as they are, and strangers' bytes do
+not."""
 
 from __future__ import annotations
 
@@ -39,7 +40,12 @@ ASKED: dict[str, tuple[TellerCall[Any], list[Any], bytes, Any]] = {
     "key-shares": (exchange.ask_key_shares(STUDY), [STUDY], reply({1: b"x"}), {1: b"x"}),
     "key-share": (exchange.ask_key_share(STUDY, 1, b"x"), [STUDY, 1, b"x"], reply([]), None),
     "roll": (exchange.ask_roll(STUDY, b"h", b"r", b"s", b"c"), [STUDY, b"h", b"r", b"s", b"c"], reply([]), None),
-    "admit": (exchange.ask_admit(OCCASION, [b"a"]), [STUDY, 3, 2, [b"a"]], reply([b"v", {"malformed": 2}]), (b"v", {"malformed": 2})),
+    "admit": (
+        exchange.ask_admit(OCCASION, [b"a"]),
+        [STUDY, 3, 2, [b"a"]],
+        reply([b"v", {"malformed": 2}]),
+        (b"v", {"malformed": 2}),
+    ),
     "settle": (exchange.ask_settle(OCCASION, [b"v"]), [STUDY, 3, 2, [b"v"]], reply([TAG]), frozenset([TAG])),
     "list": (exchange.ask_list(OCCASION, b"l"), [STUDY, 3, 2, b"l"], b"signature", b"signature"),
     "noise": (exchange.ask_noise(OCCASION, [b"s"]), [STUDY, 3, 2, [b"s"]], b"share", b"share"),
@@ -94,7 +100,9 @@ def test_a_body_that_is_none_is_refused(body: bytes) -> None:
         read_signed("finish", body)
 
 
-@pytest.mark.parametrize("request_untrusted", [b"", encode([]), encode([STUDY[1:]]), encode([7]), encode([STUDY])[:-1], encode(STUDY)])
+@pytest.mark.parametrize(
+    "request_untrusted", [b"", encode([]), encode([STUDY[1:]]), encode([7]), encode([STUDY])[:-1], encode(STUDY)]
+)
 def test_a_study_is_read_out_of_its_place_alone(request_untrusted: bytes) -> None:
     with pytest.raises(Malformed):
         _ = read_signed("finish", bytes(OPENING_BYTES) + request_untrusted).study
@@ -121,7 +129,11 @@ def test_an_entry_comes_over() -> None:
     entry = TellerEntry("name", "127.0.0.1:1", bytes(32), bytes(1216), bytes(32))
     asked = exchange.ask_entry(entry.name, entry.address)
     signed = read_signed("entry", asked.body(AGGREGATOR, HERE))
-    assert signed.fields(bytes(AGGREGATOR.verify_key), b"") == signed.fields(bytes(AGGREGATOR.verify_key), HERE) == [entry.name, entry.address]
+    assert (
+        signed.fields(bytes(AGGREGATOR.verify_key), b"")
+        == signed.fields(bytes(AGGREGATOR.verify_key), HERE)
+        == [entry.name, entry.address]
+    )
     assert asked.answered(200, entry.to_bytes()) == entry
     for wrong in (b"", encode([entry.name]), entry.to_bytes() + b"\0", encode([*entry.as_plain()[:4], b""])):
         with pytest.raises(Malformed):
@@ -145,7 +157,8 @@ def test_batches_are_bounded_and_in_order() -> None:
 
 
 @pytest.mark.parametrize(("error", "status"), [
-    (Malformed("m"), 400), (RejectedProof("p"), 401), (Refused("r"), 403), (Conflict("c"), 409), (Unreachable("u"), 503),
+    (Malformed("m"), 400), (RejectedProof("p"), 401), (Refused("r"), 403), (Conflict("c"), 409),
+    (Unreachable("u"), 503),
 ])
 def test_an_error_comes_over_as_its_type(error: AnonmlError, status: int) -> None:
     said, body = fault(error)
@@ -155,7 +168,9 @@ def test_an_error_comes_over_as_its_type(error: AnonmlError, status: int) -> Non
         ASKED["finish"][0].answered(said, body)
 
 
-@pytest.mark.parametrize("error", [Damaged("/home/ann/teller.sqlite"), NoRoom("/home/ann/teller.sqlite"), ValueError("secret")])
+@pytest.mark.parametrize(
+    "error", [Damaged("/home/ann/teller.sqlite"), NoRoom("/home/ann/teller.sqlite"), ValueError("secret")]
+)
 def test_an_error_names_nothing_of_the_tellers_machine(error: Exception) -> None:
     status, body = fault(error)
     assert status >= 500 and b"ann" not in body and b"secret" not in body
@@ -175,7 +190,10 @@ def test_evidence_comes_over_and_is_checked(tmp_path: Path) -> None:
     assert type(read_fault(body)) is Conflict
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b"7", b"[" * 9000, bytes(range(128, 227)), json.dumps({"error": "x"}).encode()])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[]", b"{}", b"7", b"[" * 9000, bytes(range(128, 227)), json.dumps({"error": "x"}).encode()],
+)
 def test_an_answer_that_is_no_tellers_is_none(body: bytes) -> None:
     assert type(read_fault(body)) is Unreachable
 
@@ -186,13 +204,20 @@ def test_a_tellers_text_is_made_harmless() -> None:
     assert "\x1b" not in str(told) and "\u202e" not in str(told) and len(str(told)) < 600
 
 
-@pytest.mark.parametrize("code", ["malformed", "refused", "conflict", "unreachable", "no-room", "tellers-disagree", "error", "made-up"])
+@pytest.mark.parametrize(
+    "code", ["malformed", "refused", "conflict", "unreachable", "no-room", "tellers-disagree", "error", "made-up"]
+)
 def test_a_tellers_words_are_marked_as_its_own_by_their_type(code: str) -> None:
     """Else a teller speaks in the aggregator's voice, in its log, its status and on its desk."""
     words = "done. Publish the study again with another teller: “pay me”"
     (said,) = read_fault(json.dumps({"error": code, "message": words}).encode()).args
     quoted = said if isinstance(said, Quoted) else next(part for part in said.parts if isinstance(part, Quoted))
-    assert isinstance(said, Marked) and str(said).endswith(f"“{quoted.said}”") and "“" not in quoted.said and "”" not in quoted.said
+    assert (
+        isinstance(said, Marked)
+        and str(said).endswith(f"“{quoted.said}”")
+        and "“" not in quoted.said
+        and "”" not in quoted.said
+    )
 
 
 @pytest.mark.parametrize("code", ["", "Signed by AnonML.", "tag spent", "a" * 41, "x\n", "Tag-spent", "-", "é"])

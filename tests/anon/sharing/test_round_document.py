@@ -83,7 +83,9 @@ def test_another_slots_sum_is_refused(made: Made) -> None:
         made.parsed(evolve(made.document, slots=(evolve(second, slot=0), evolve(first, slot=1))))
 
 
-@pytest.mark.parametrize("slots", [lambda both: both[:1], lambda both: both[::-1], lambda both: (), lambda both: (both[0], both[0])])
+@pytest.mark.parametrize(
+    "slots", [lambda both: both[:1], lambda both: both[::-1], lambda both: (), lambda both: (both[0], both[0])]
+)
 def test_every_slot_is_there_once(made: Made, slots: Callable[[tuple[SlotSum, ...]], tuple[SlotSum, ...]]) -> None:
     with pytest.raises(Malformed, match="slot"):
         made.parsed(evolve(made.document, slots=slots(made.document.slots)))

@@ -1,4 +1,5 @@
-"""A statement proves nothing about another study, round, slot, teller or pair, and what two honest ones say is no evidence."""
+"""A statement proves nothing about another study, round, slot, teller or pair, and what two honest ones say is no
+evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +46,13 @@ REFUSED = (Malformed, RejectedProof)
 
 def entries(purpose: int) -> tuple[TellerEntry, ...]:
     return tuple(
-        TellerEntry(f"teller {at}", f"127.0.0.1:900{at}", bytes(key.verify_key), bytes([purpose, at]) + bytes(PUBLIC_KEY_SIZE - 2), bytes([purpose, at]) * 16)
+        TellerEntry(
+            f"teller {at}",
+            f"127.0.0.1:900{at}",
+            bytes(key.verify_key),
+            bytes([purpose, at]) + bytes(PUBLIC_KEY_SIZE - 2),
+            bytes([purpose, at]) * 16,
+        )
         for at, key in enumerate(KEYS)
     )
 
@@ -78,7 +85,12 @@ class Place:
 
 
 places = st.builds(
-    Place, st.sampled_from([bytes([7]) * 32, bytes([8]) * 32]), st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.sampled_from(range(len(PAIRS)))
+    Place,
+    st.sampled_from([bytes([7]) * 32, bytes([8]) * 32]),
+    st.integers(0, 1),
+    st.integers(0, 1),
+    st.integers(0, 1),
+    st.sampled_from(range(len(PAIRS))),
 )
 
 
@@ -97,7 +109,9 @@ def list_signature(place: Place) -> bytes:
 
 def noisy_share(place: Place) -> bytes:
     circuit = WHOLE.sums[0].circuit
-    return NoisyShare(place.occasion, place.teller, the_list(place).digest(), bytes(circuit.field.size * circuit.output_length)).sign(place.key)
+    return NoisyShare(
+        place.occasion, place.teller, the_list(place).digest(), bytes(circuit.field.size * circuit.output_length)
+    ).sign(place.key)
 
 
 def both(place: Place, said: Callable[[Place], bytes], own: bytes) -> list[bytes]:
@@ -110,11 +124,23 @@ def read_verifier_shares(place: Place, said: bytes) -> None:
 
 
 def read_list_signature(place: Place, said: bytes) -> None:
-    combine(place.quorum.arrangement, place.occasion, the_list(place).to_bytes(), both(place, list_signature, said), both(place, noisy_share, noisy_share(place)))
+    combine(
+        place.quorum.arrangement,
+        place.occasion,
+        the_list(place).to_bytes(),
+        both(place, list_signature, said),
+        both(place, noisy_share, noisy_share(place)),
+    )
 
 
 def read_noisy_share(place: Place, said: bytes) -> None:
-    combine(place.quorum.arrangement, place.occasion, the_list(place).to_bytes(), both(place, list_signature, list_signature(place)), both(place, noisy_share, said))
+    combine(
+        place.quorum.arrangement,
+        place.occasion,
+        the_list(place).to_bytes(),
+        both(place, list_signature, list_signature(place)),
+        both(place, noisy_share, said),
+    )
 
 
 KINDS = {
@@ -126,7 +152,9 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(place=places, other=places)
-def test_a_statement_proves_nothing_about_another_study_round_slot_teller_or_pair(kind: str, place: Place, other: Place) -> None:
+def test_a_statement_proves_nothing_about_another_study_round_slot_teller_or_pair(
+    kind: str, place: Place, other: Place
+) -> None:
     say, read = KINDS[kind]
     if other == place:
         read(place, say(other))
@@ -157,7 +185,13 @@ def test_no_sum_is_made_of_fewer_tellers_or_members_than_there_are_to_be(place: 
     first = evolve(place, teller=0)
     for tellers in (0, 1):
         with pytest.raises(Malformed, match="of each of 2 tellers"):
-            combine(place.quorum.arrangement, place.occasion, the_list(place).to_bytes(), [list_signature(first)][:tellers], [noisy_share(first)][:tellers])
+            combine(
+                place.quorum.arrangement,
+                place.occasion,
+                the_list(place).to_bytes(),
+                [list_signature(first)][:tellers],
+                [noisy_share(first)][:tellers],
+            )
     one = AcceptedList(place.occasion, TAGS[:1])
     with pytest.raises(Malformed, match="at least 2"):
         combine(place.quorum.arrangement, place.occasion, one.to_bytes(), [], [])
@@ -176,7 +210,12 @@ def test_a_list_is_of_one_occasion(place: Place, other: Place) -> None:
 @given(place=places, other=places)
 def test_a_round_s_document_is_of_one_study_and_round_and_has_every_slot(place: Place, other: Place) -> None:
     def slot(at: Place) -> SlotSum:
-        return SlotSum(at.slot, the_list(at).to_bytes(), tuple(both(at, list_signature, list_signature(at))), tuple(both(at, noisy_share, noisy_share(at))))
+        return SlotSum(
+            at.slot,
+            the_list(at).to_bytes(),
+            tuple(both(at, list_signature, list_signature(at))),
+            tuple(both(at, noisy_share, noisy_share(at))),
+        )
 
     slots = tuple(slot(evolve(place, slot=number)) for number in range(2))
     whole = RoundSums(place.study, place.round, slots).to_bytes()
@@ -186,14 +225,19 @@ def test_a_round_s_document_is_of_one_study_and_round_and_has_every_slot(place: 
             parse_round_sums(WHOLE, other.study, other.round, whole)
         strange = tuple(slot(evolve(other, slot=number)) for number in range(2))
         with pytest.raises(REFUSED):
-            parse_round_sums(WHOLE, place.study, place.round, RoundSums(place.study, place.round, (slots[0], strange[1])).to_bytes())
+            parse_round_sums(
+                WHOLE, place.study, place.round, RoundSums(place.study, place.round, (slots[0], strange[1])).to_bytes()
+            )
     with pytest.raises(Malformed):
         parse_round_sums(WHOLE, place.study, place.round, RoundSums(place.study, place.round, slots[:1]).to_bytes())
 
 
 @given(place=places, other=places)
 def test_evidence_ends_no_other_study_and_no_other_round(place: Place, other: Place) -> None:
-    signed = [ListSignature(place.occasion, teller, bytes([teller]) * 32).sign(evolve(place, teller=teller).key) for teller in range(2)]
+    signed = [
+        ListSignature(place.occasion, teller, bytes([teller]) * 32).sign(evolve(place, teller=teller).key)
+        for teller in range(2)
+    ]
     evidence = disagreement_of(*signed, place.quorum.arrangement).to_bytes()
     assert parse_disagreement(evidence, place.study, WHOLE).occasion == place.occasion
     told = UnsummedRound(other.study, other.round, Why.DISAGREED, evidence).to_bytes()
@@ -221,7 +265,10 @@ def test_two_honest_signatures_are_no_evidence(place: Place, other: Place) -> No
 
 def test_evidence_has_one_spelling() -> None:
     place = Place(bytes(32), 0, 0, 0, 0)
-    signed = [ListSignature(place.occasion, teller, bytes([teller]) * 32).sign(evolve(place, teller=teller).key) for teller in range(2)]
+    signed = [
+        ListSignature(place.occasion, teller, bytes([teller]) * 32).sign(evolve(place, teller=teller).key)
+        for teller in range(2)
+    ]
     proof = disagreement_of(*signed, place.quorum.arrangement)
     with pytest.raises(RejectedProof):
         Disagreement(proof.second, proof.first, place.quorum.arrangement)
@@ -229,15 +276,26 @@ def test_evidence_has_one_spelling() -> None:
         parse_disagreement(encode([b"another label", proof.first, proof.second]), place.study, WHOLE)
 
 
-@given(study=st.sampled_from([bytes([7]) * 32, bytes([8]) * 32]), teller=st.integers(0, 1), change=st.sampled_from(["study", "teller", "arrangement", "key"]))
+@given(
+    study=st.sampled_from([bytes([7]) * 32, bytes([8]) * 32]),
+    teller=st.integers(0, 1),
+    change=st.sampled_from(["study", "teller", "arrangement", "key"]),
+)
 def test_a_countersignature_is_of_one_study_arrangement_and_teller(study: bytes, teller: int, change: str) -> None:
     said = [Countersignature(study, at, arrangement_digest(PLAIN)) for at in range(2)]
     honest = [one.sign(key) for one, key in zip(said, KEYS, strict=False)]
     check_countersignatures(study, PLAIN, honest)
-    other = {"study": {"study": bytes(32)}, "teller": {"teller": 1 - teller}, "arrangement": {"arrangement": bytes(32)}, "key": {}}[change]
+    other = {
+        "study": {"study": bytes(32)},
+        "teller": {"teller": 1 - teller},
+        "arrangement": {"arrangement": bytes(32)},
+        "key": {},
+    }[change]
     key = KEYS[1 - teller] if change == "key" else KEYS[teller]
     with pytest.raises(RejectedProof):
-        check_countersignatures(study, PLAIN, [evolve(said[at], **other).sign(key) if at == teller else honest[at] for at in range(2)])
+        check_countersignatures(
+            study, PLAIN, [evolve(said[at], **other).sign(key) if at == teller else honest[at] for at in range(2)]
+        )
     for few in ([], honest[:1], [*honest, honest[0]]):
         with pytest.raises(Malformed):
             check_countersignatures(study, PLAIN, few)
@@ -291,7 +349,9 @@ def test_a_statement_of_another_version_is_none() -> None:
     place = Place(bytes(32), 0, 0, 0, 0)
     body = decode(decode(list_signature(place))[0])
     with pytest.raises(Malformed, match="version"):
-        parse_list_signature(_signed(place.key, labels.LIST_SIGNATURE, encode([body[0] + 1, *body[1:]])), place.quorum.arrangement)
+        parse_list_signature(
+            _signed(place.key, labels.LIST_SIGNATURE, encode([body[0] + 1, *body[1:]])), place.quorum.arrangement
+        )
 
 
 @given(place=places, other=places)

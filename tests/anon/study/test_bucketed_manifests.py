@@ -59,5 +59,10 @@ def test_a_million_members_fit() -> None:
 
 def test_lengths_of_buckets() -> None:
     manifest = study_of(1_000_000)
-    assert longest_bucket(manifest, "roster") > longest_bucket(manifest, "credentials") > longest_bucket(manifest, "transcript") > 0
+    assert (
+        longest_bucket(manifest, "roster")
+        > longest_bucket(manifest, "credentials")
+        > longest_bucket(manifest, "transcript")
+        > 0
+    )
     assert longest_bucket(manifest, "model") == longest_bucket(study_of(100), "roster") == 0

@@ -1,4 +1,5 @@
-"""The two costs of a study, by hand: the whole record's, and the paper's eq. 6 for protocols that name kinds of their own."""
+"""The two costs of a study, by hand: the whole record's, and the paper's eq. 6 for protocols that name kinds of their
+own."""
 
 from __future__ import annotations
 
@@ -34,6 +35,8 @@ def test_the_protocol_says_which_surveys_tell_of_the_label() -> None:
     assert attribute_epsilon(SURVEYS, SLOTS, asks_label) == of_age
 
 
-@pytest.mark.parametrize(("kind", "told"), [("histogram", True), ("quantile", False), ("threshold", False), ("opinion", False)])
+@pytest.mark.parametrize(
+    ("kind", "told"), [("histogram", True), ("quantile", False), ("threshold", False), ("opinion", False)]
+)
 def test_of_the_histograms_surveys_those_that_find_cuts_tell_nothing_of_the_label(kind: str, told: bool) -> None:
     assert asks_label(_survey(0, kind, ("age",), 1.0)) is told

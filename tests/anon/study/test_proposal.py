@@ -109,11 +109,26 @@ FAULTS = [
     ("minimum of one", "minimum = 100", "minimum = 1", ["cohort", "minimum"]),
     ("admission", "minimum = 100", 'minimum = 100\nadmission = "all"', ["cohort.admission", "allow-list"]),
     ("a value on both sides", 'negative = ["<=50K"]', 'negative = [">50K"]', ["label", "common value"]),
-    ("a direction nothing learns from", 'missing = "own"', 'missing = "own"\nexpects = 1', ["learning.classifier", "additive", "age"]),
+    (
+        "a direction nothing learns from",
+        'missing = "own"',
+        'missing = "own"\nexpects = 1',
+        ["learning.classifier", "additive", "age"],
+    ),
     ("a direction of two", 'missing = "own"', 'missing = "own"\nexpects = 2', ["features[0]", "expects", "1, -1 or 0"]),
     ("signs for too few", 'missing = "Male"', 'missing = "Male"\nexpects = 1', ["features[1]", "expects", "2 numbers"]),
-    ("a sign in words", 'missing = "own"', 'missing = "own"\nexpects = "up"', ["features[0].expects", "expected a list"]),
-    ("a sign that is true", 'missing = "own"', 'missing = "own"\nexpects = [true]', ["features[0].expects", "whole number"]),
+    (
+        "a sign in words",
+        'missing = "own"',
+        'missing = "own"\nexpects = "up"',
+        ["features[0].expects", "expected a list"],
+    ),
+    (
+        "a sign that is true",
+        'missing = "own"',
+        'missing = "own"\nexpects = [true]',
+        ["features[0].expects", "whole number"],
+    ),
     ("subset of strangers", "epsilon = 2.0", 'epsilon = 2.0\nsubsets = [["height"]]', ["design.subsets"]),
 ]
 
@@ -135,7 +150,9 @@ def test_all_faults_come_at_once() -> None:
     assert "enrol" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["title = ", "a=" + "[" * 100_000, "version = " + "9" * 5000], ids=["cut", "deep", "long"])
+@pytest.mark.parametrize(
+    "text", ["title = ", "a=" + "[" * 100_000, "version = " + "9" * 5000], ids=["cut", "deep", "long"]
+)
 def test_text_that_is_not_toml(text: str) -> None:
     with pytest.raises(Malformed, match="not TOML"):
         parse_proposal(text)

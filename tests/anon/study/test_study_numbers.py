@@ -1,5 +1,5 @@
-"""Every number of a study, in the file that staff write and in a manifest that somebody crafted: one that cannot be is told
-by its key, and none of them reaches the arithmetic behind."""
+"""Every number of a study, in the file that staff write and in a manifest that somebody crafted: one that cannot be is
+told by its key, and none of them reaches the arithmetic behind."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ from tests.support.tries import every
 
 Place = tuple[str | int, ...]
 FILES = {
-    "tables": sum_study(TABLES), "moments": sum_study(MOMENTS), "target": sum_study(SLEEP), "gradient": sum_study(GRADIENT),
+    "tables": sum_study(TABLES), "moments": sum_study(MOMENTS), "target": sum_study(SLEEP),
+    "gradient": sum_study(GRADIENT),
     "records": sum_study(GRADIENT, keys=many()), "one packet": DECLARED, "binned": BINNED, "paper": PAPER,
 }
 STRANGE: list[object] = [
-    -(2**70), -(2**31), -1, 0, 1, 2, 2**20, 2**30, 2**40, 2**63, 2**64, 10**30, -0.0, 5e-324, 1e-12, 1e-9, 2.0**-31, 2.0**-20,
+    -(2**70), -(2**31), -1, 0, 1, 2, 2**20, 2**30, 2**40, 2**63, 2**64, 10**30, -0.0, 5e-324, 1e-12, 1e-9, 2.0**-31,
+    2.0**-20,
     0.1234567890123456789, 1.0000000000000002, 1e16, 1e308, float("inf"), float("nan"), True, "9", "9" * 5000 + "d",
     "99999999999d", "٣d", "-1d", "",
 ]
@@ -78,7 +80,8 @@ def places(name: str) -> tuple[Place, ...]:
     """Of every number that the file has or may have."""
     plain = tomllib.loads(FILES[name])
     sections = {
-        "design": PROTOCOLS.designs[plain["design"]["kind"]].section, "schedule": Schedule, "learning": Learning, "cohort": Cohort,
+        "design": PROTOCOLS.designs[plain["design"]["kind"]].section, "schedule": Schedule, "learning": Learning,
+        "cohort": Cohort,
         "cover": Cover, "release": Release,
     }
     found = {(section, key) for section, cls in sections.items() for key in numeric(cls)}
@@ -105,7 +108,8 @@ def test_a_number_of_a_study_file_is_taken_or_told_by_its_key(name: str, value: 
 
 
 CRAFTED = {
-    "tables": lambda: manifest_of(TABLES), "moments": lambda: manifest_of(MOMENTS), "target": lambda: manifest_of(SLEEP),
+    "tables": lambda: manifest_of(TABLES), "moments": lambda: manifest_of(MOMENTS),
+    "target": lambda: manifest_of(SLEEP),
     "gradient": lambda: manifest_of(GRADIENT), "records": lambda: manifest_of(GRADIENT, keys=many()),
     "moments of records": lambda: manifest_of(MOMENTS, keys=many()),
 }

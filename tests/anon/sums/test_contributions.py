@@ -1,4 +1,5 @@
-"""Contributions: whatever the values are, they are integers within the stated bounds, and fit the proofs of validity."""
+"""Contributions: whatever the values are, they are integers within the stated bounds, and fit the proofs of
+validity."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from anon.protocols.vectors.sensitivity import ball_of, rounded
 from anon.protocols.vectors.tables import Block, TableSums, tables_of
 from anon.vdaf.circuits import ball, blocks
 
-VALUES = st.one_of(st.none(), st.booleans(), st.text(max_size=3), st.floats(), st.integers(-(10**400), 10**400), st.binary(max_size=2))
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.text(max_size=3), st.floats(), st.integers(-(10**400), 10**400), st.binary(max_size=2)
+)
 
 
 def columns(*reaches: int) -> tuple[Column, ...]:
@@ -90,7 +93,9 @@ def test_tables_hold_a_one_in_each_block() -> None:
     assert sums.split(vector) == ((0, 0, 1, 0), (0, 0, 0, 0, 1, 0), (0, 0, 0, 0, 0, 1))
 
 
-@pytest.mark.parametrize(("categories", "label"), [({"a": 2, "b": 0}, 0), ({"a": 0}, 0), ({"a": 0, "b": -1}, 0), ({"a": 0, "b": 0}, 2)])
+@pytest.mark.parametrize(
+    ("categories", "label"), [({"a": 2, "b": 0}, 0), ({"a": 0}, 0), ({"a": 0, "b": -1}, 0), ({"a": 0, "b": 0}, 2)]
+)
 def test_impossible_categories_are_refused(categories: dict[str, int], label: int) -> None:
     with pytest.raises(Malformed, match="expected a category"):
         tables_of({"a": 2, "b": 3}).vector(categories, label)
@@ -104,7 +109,10 @@ def test_gradients_are_those_of_the_logistic_loss() -> None:
     sums = GradientSums(columns(1, 1), 1000, Fraction(5))
     weights = [WEIGHT, -2 * WEIGHT]
     error = 1 / (1 + math.exp(-(0.5 - 2 * -0.25))) - 1
-    assert sums.vector([({"x0": 3.0, "x1": 0.0}, 1)], weights) == [round(1000 * error * 0.5), round(1000 * error * -0.25)]
+    assert sums.vector([({"x0": 3.0, "x1": 0.0}, 1)], weights) == [
+        round(1000 * error * 0.5),
+        round(1000 * error * -0.25),
+    ]
 
 
 def test_a_persons_gradients_are_averaged_and_a_records_added() -> None:
@@ -115,7 +123,14 @@ def test_a_persons_gradients_are_averaged_and_a_records_added() -> None:
 
 
 def descent(**changed: Any) -> Descent:
-    known: dict[str, Any] = {"rounds": 3, "step": Fraction(1), "momentum": Fraction(1, 2), "units": 10, "noise": Fraction(0), "last": 2}
+    known: dict[str, Any] = {
+        "rounds": 3,
+        "step": Fraction(1),
+        "momentum": Fraction(1, 2),
+        "units": 10,
+        "noise": Fraction(0),
+        "last": 2,
+    }
     return Descent(**{**known, **changed})
 
 
@@ -175,7 +190,9 @@ def test_a_linear_model_scores_raw_values() -> None:
     assert Linear(held, (0.5, 0.0), Column("t", 10.0, 4.0)).score({"x0": 5.0, "x1": "no number"}) == 12.0
 
 
-@pytest.mark.parametrize(("squared", "length", "halves"), [(0, 1, 1), (7, 5, 1), (7, 5, 2), (10**30 + 1, 500, 2), (49, 4, 1)])
+@pytest.mark.parametrize(
+    ("squared", "length", "halves"), [(0, 1, 1), (7, 5, 1), (7, 5, 2), (10**30 + 1, 500, 2), (49, 4, 1)]
+)
 def test_a_rounded_norm_is_its_formula_rounded_down(squared: int, length: int, halves: int) -> None:
     found = rounded(squared, length, halves)
     # below (sqrt(s) + h sqrt(l) / 2)^2 = s + h^2 l / 4 + h sqrt(s l), without floats

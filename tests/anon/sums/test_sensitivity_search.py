@@ -1,4 +1,5 @@
-"""A search over neighbouring data sets reaches 95 % of each stated sensitivity before its rounding, and never passes it.
+"""A search over neighbouring data sets reaches 95 % of each stated sensitivity before its rounding, and never passes
+it.
 
 Data sets are lists of peers with raw rows. Everything goes through the code that makes contributions. The search climbs
 from random rows and from those that the proof names, value by value.
@@ -33,7 +34,9 @@ def apart(one: Sequence[int], other: Sequence[int]) -> int:
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
 
 
-def climbed(starts: Sequence[Genes], choices: Sequence[Any], value: Callable[[Genes], int], limit: int, steps: int = 120) -> int:
+def climbed(
+    starts: Sequence[Genes], choices: Sequence[Any], value: Callable[[Genes], int], limit: int, steps: int = 120
+) -> int:
     """The largest value found; each one that is seen on the way is held to the limit."""
     spring, best = Random(11), 0
     for start in starts:
@@ -96,11 +99,15 @@ MOMENTS = [
 def rows_of(sums: MomentSums, genes: Genes, rows: int) -> list[dict[str, float]]:
     """Genes are values in halves of a width, beside the centre; some lie beyond the clip."""
     names = [column.name for column in sums.columns]
-    return [{name: 0.5 + gene for name, gene in zip(names, genes[at * len(names) : (at + 1) * len(names)], strict=True)} for at in range(rows)]
+    return [
+        {name: 0.5 + gene for name, gene in zip(names, genes[at * len(names) : (at + 1) * len(names)], strict=True)}
+        for at in range(rows)
+    ]
 
 
 def starts_of(sums: MomentSums, rows: int) -> list[Genes]:
-    """Random rows, rows that fill one half of the columns and their neighbours the other, and rows of opposite signs."""
+    """Random rows, rows that fill one half of the columns and their neighbours the other, and rows of opposite
+    signs."""
     size, spring = len(sums.columns), Random(3)
     filled: list[list[float]] = [[0.0] * size, [0.0] * size]
     left = [sums.radius, sums.radius]
@@ -133,7 +140,10 @@ def test_moments_of_a_record(sums: MomentSums, neighbours: Neighbours) -> None:
 def test_moments_of_several_rows(unit: Unit, neighbours: Neighbours) -> None:
     """A person's three rows are replaced together; of a record's unit one row alone, within the same peer."""
     sums = MomentSums(columns(*[9] * 6), 3 * 81, unit, 3)
-    limit, before = sums.sensitivity_squared(neighbours), MomentSums(sums.columns, 3 * 81).sensitivity_squared(neighbours)
+    limit, before = (
+        sums.sensitivity_squared(neighbours),
+        MomentSums(sums.columns, 3 * 81).sensitivity_squared(neighbours),
+    )
     rest = rows_of(sums, [1.0, -2.0, 0.0] * 4, 2)
 
     def value(genes: Genes) -> int:
@@ -153,7 +163,8 @@ def rounding(length: int, neighbours: Neighbours) -> float:
 
 
 def test_rounding_an_average_needs_its_term() -> None:
-    """Nine rows, each with ones in seven of nine columns: every product is 1 in at least five rows, and rounded to 1."""
+    """Nine rows, each with ones in seven of nine columns: every product is 1 in at least five rows, and rounded to
+    1."""
     exact, sums = MomentSums(columns(*[1] * 9), 7), MomentSums(columns(*[1] * 9), 7, "person", 9)
     rows = [{f"x{place}": 0.5 if (place - first) % 9 < 2 else 2.5 for place in range(9)} for first in range(9)]
     squares = sum(entry**2 for entry in sums.vector(rows))

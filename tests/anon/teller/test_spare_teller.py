@@ -101,7 +101,9 @@ def test_one_dishonest_teller_completes_two_sums_at_most(tmp_path: Path) -> None
     tags = frozenset(packet.tag for packet in packets)
     for number in (AB, AC, BC):
         world.accepted(number, packets)
-    lists = {number: (world.list_of(number, tags), world.list_of(number, tags - {max(tags)})) for number in (AB, AC, BC)}
+    lists = {
+        number: (world.list_of(number, tags), world.list_of(number, tags - {max(tags)})) for number in (AB, AC, BC)
+    }
     answers = []
     for teller in range(3):
         journal = world.journals[teller]
@@ -136,7 +138,8 @@ def test_a_teller_with_a_second_home_gets_two_sums_and_each_has_an_honest_noise(
     bodies = [world.accepted(number, packets) for number in (AB, AC, BC)]
     copies = [world.copy(0), world.copy(0)]
     found = [
-        world.finished(number, bodies[number], [copies[number], world.tellers[1 + number]]).values for number in (AB, AC)
+        world.finished(number, bodies[number], [copies[number], world.tellers[1 + number]]).values
+        for number in (AB, AC)
     ]
     noises = [[one - exact for one, exact in zip(values, expected(PLACES[:4]), strict=True)] for values in found]
     assert all(0 < abs(entry) < 2 * 10**5 for noise in noises for entry in noise) and noises[0] != noises[1]
@@ -155,7 +158,9 @@ def test_a_share_of_one_pair_is_no_share_of_another(tmp_path: Path) -> None:
 
     packets = [world.packet(world.members[0], PLACES[0], swap), *honest]
     for number in (AB, AC):
-        assert parse_list(world.accepted(number, packets), world.at(number)).tags == tuple(sorted(one.tag for one in honest))
+        assert parse_list(world.accepted(number, packets), world.at(number)).tags == tuple(
+            sorted(one.tag for one in honest)
+        )
     place_of_ac = [one.relayed(world.quorums[AC].first).to_bytes() for one in honest]
     admitted = world.tellers[0].admit(world.at(AB), place_of_ac)
     assert dict(admitted.refused) == {"malformed": len(honest)}
@@ -183,7 +188,11 @@ def test_each_pair_has_a_key_that_the_third_teller_does_not_know(tmp_path: Path)
     world = spared(tmp_path)
     with pytest.raises(Refused, match="did not countersign"):
         world.tellers[0].key_shares(world.quorums[BC].id)
-    keys = [world.tellers[one]._study(world.quorums[number].id).verification_key() for number, pair in enumerate(PAIRS) for one in pair]
+    keys = [
+        world.tellers[one]._study(world.quorums[number].id).verification_key()
+        for number, pair in enumerate(PAIRS)
+        for one in pair
+    ]
     assert keys[0] == keys[1] and keys[2] == keys[3] and keys[4] == keys[5] and len(set(keys)) == 3
 
 
@@ -230,16 +239,25 @@ def test_one_roster_holds_in_both_pairs(tmp_path: Path) -> None:
 
 def test_a_manifest_with_one_of_its_entries_alone_is_not_countersigned(tmp_path: Path) -> None:
     world = spared(tmp_path)
-    teller, stranger = world.tellers[0], evolve(world.arrangement.second[0], commitment=bytes(32), sealing_key=bytes(1216))
+    teller, stranger = (
+        world.tellers[0],
+        evolve(world.arrangement.second[0], commitment=bytes(32), sealing_key=bytes(1216)),
+    )
     first = teller.offer("teller 0", "127.0.0.1:9000")
-    arranged = evolve(world.arrangement, tellers=(first, *world.arrangement.tellers[1:]), second=(stranger, *world.arrangement.second[1:]))
+    arranged = evolve(
+        world.arrangement,
+        tellers=(first, *world.arrangement.tellers[1:]),
+        second=(stranger, *world.arrangement.second[1:]),
+    )
     with pytest.raises(Refused, match="none of the study's tellers"):
         teller.countersign(bytes(32), arranged.to_bytes(), MANIFEST)
 
 
 def test_every_teller_countersigns_the_whole(tmp_path: Path) -> None:
     world = spared(tmp_path)
-    said = [teller.countersign(world.aggregator.study, world.arrangement.to_bytes(), MANIFEST) for teller in world.tellers]
+    said = [
+        teller.countersign(world.aggregator.study, world.arrangement.to_bytes(), MANIFEST) for teller in world.tellers
+    ]
     check_countersignatures(world.aggregator.study, world.arrangement, said)
     with pytest.raises(RejectedProof):
         check_countersignatures(world.aggregator.study, world.arrangement, [said[1], said[0], said[2]])
@@ -264,7 +282,9 @@ def test_the_status_tells_the_pairs_apart(tmp_path: Path) -> None:
         lambda one: evolve(one, second=one.second[:2]),
         lambda one: evolve(one, second=one.second[::-1]),
         lambda one: evolve(one, second=one.tellers),
-        lambda one: evolve(one, second=(evolve(one.second[0], sealing_key=one.tellers[1].sealing_key), *one.second[1:])),
+        lambda one: evolve(
+            one, second=(evolve(one.second[0], sealing_key=one.tellers[1].sealing_key), *one.second[1:])
+        ),
         lambda one: evolve(one, second=(evolve(one.second[0], key=bytes(32)), *one.second[1:])),
     ],
 )

@@ -1,4 +1,5 @@
-"""A teller's answers to calls: to the study's aggregator alone, once, and nothing to garbage; the service around them."""
+"""A teller's answers to calls: to the study's aggregator alone, once, and nothing to garbage; the service around
+them."""
 
 from __future__ import annotations
 
@@ -50,11 +51,14 @@ class AskedTeller:
         return bytes(self.calls.key.verify_key)
 
     def ask(self, asked: TellerCall[Any], signer: SigningKey | None = None) -> Any:
-        return asked.answered(200, self.calls.answer(asked.name, asked.body(signer or self.aggregator or SigningKey.generate(), self.key)))
+        return asked.answered(
+            200, self.calls.answer(asked.name, asked.body(signer or self.aggregator or SigningKey.generate(), self.key))
+        )
 
     def __getattr__(self, name: str) -> Any:
         asks = {
-            "key_shares": exchange.ask_key_shares, "take_key_share": exchange.ask_key_share, "settle": exchange.ask_settle,
+            "key_shares": exchange.ask_key_shares, "take_key_share": exchange.ask_key_share,
+            "settle": exchange.ask_settle,
             "sign_list": exchange.ask_list, "add_noise": exchange.ask_noise, "finish": exchange.ask_finish,
         }
         return lambda *given: self.ask(asks[name](*given))
@@ -78,7 +82,9 @@ def asked_teller(folder: Path, number: int = 0) -> AskedTeller:
 def joined(folder: Path) -> World:
     """A study of two tellers that are asked through their calls, ready for packets."""
     tellers: Any = [asked_teller(folder, number) for number in (0, 1)]
-    world = sum_study([teller.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, teller in enumerate(tellers)])
+    world = sum_study(
+        [teller.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, teller in enumerate(tellers)]
+    )
     for teller in tellers:
         teller.aggregator = world.aggregator.key
     world.tellers = tellers
@@ -120,7 +126,9 @@ def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> 
     with pytest.raises(RejectedProof):
         teller.ask(ask, SigningKey.generate())
     with pytest.raises(RejectedProof):
-        teller.calls.answer(name, bytes(world.aggregator.key.verify_key) + ask.body(SigningKey.generate(), teller.key)[32:])
+        teller.calls.answer(
+            name, bytes(world.aggregator.key.verify_key) + ask.body(SigningKey.generate(), teller.key)[32:]
+        )
     with pytest.raises(RejectedProof):
         teller.calls.answer(name, ask.body(world.aggregator.key, world.tellers[1].key))  # type: ignore[attr-defined]
     with pytest.raises(Malformed):
@@ -178,7 +186,9 @@ def test_no_more_studies_than_it_may_serve(tmp_path: Path, monkeypatch: pytest.M
     teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
 
     def study() -> World:
-        return sum_study([one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))])
+        return sum_study(
+            [one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))]
+        )
 
     def countersign(world: World) -> None:
         teller.ask(exchange.ask_countersign(world.aggregator.manifest.to_bytes()), world.aggregator.key)
@@ -215,22 +225,31 @@ def test_named_aggregators_alone_get_offers_and_countersignatures(tmp_path: Path
     assert world.summed(world.packets()).values == expected(PLACES[:4])
 
 
-def test_what_a_stranger_wrote_is_not_read_where_aggregators_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_stranger_wrote_is_not_read_where_aggregators_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = open_home(tmp_path, os.urandom)
     home.allow([bytes(SigningKey.generate().verify_key)])
     calls = Calls(home.key, Place("teller 0", HERE), Journal(home.journal), os.urandom, home.allowed)
     monkeypatch.setattr("anon.teller.calls.parse_manifest", lambda *_: pytest.fail("it was read"))
     with pytest.raises(Refused, match="named"):
-        calls.answer("countersign", exchange.ask_countersign(b"x" * 2**20).body(SigningKey.generate(), bytes(home.key.verify_key)))
+        calls.answer(
+            "countersign",
+            exchange.ask_countersign(b"x" * 2**20).body(SigningKey.generate(), bytes(home.key.verify_key)),
+        )
 
 
-def test_strangers_studies_of_before_keep_no_named_aggregator_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_studies_of_before_keep_no_named_aggregator_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("anon.teller.calls.MOST_STUDIES", 1)
     teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
     home = open_home(tmp_path / "0", os.urandom)
     calls = Calls(home.key, teller.calls.place, teller.calls.journal, os.urandom, home.allowed)
     studies = [
-        sum_study([one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))])
+        sum_study(
+            [one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))]
+        )
         for _ in range(2)
     ]
     first, second = ((world, exchange.ask_countersign(world.aggregator.manifest.to_bytes())) for world in studies)
@@ -278,7 +297,8 @@ async def test_words_and_entries_are_for_everybody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "method"), [
-    ("/v1/entry", "GET"), ("/v1/words", "POST"), ("/v1/words?x", "GET"), ("/", "GET"), ("/v1/none", "POST"), ("/v1/entry/", "POST"),
+    ("/v1/entry", "GET"), ("/v1/words", "POST"), ("/v1/words?x", "GET"), ("/", "GET"), ("/v1/none", "POST"),
+    ("/v1/entry/", "POST"),
     ("/v1/entry", "PUT"), (f"/v1/{'0' * 64}/heads", "GET"),
 ])
 async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str) -> None:
@@ -286,14 +306,18 @@ async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str
         assert (await post(port, path, None if method == "GET" else ENTRY, method))[:2] == (404, b"")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), bytes(range(200))])
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), bytes(range(200))]
+)
 @pytest.mark.parametrize("name", CALLS)
 async def test_garbage_is_told_so(tmp_path: Path, name: str, body: bytes) -> None:
     """One that is long enough to name a signer is a stranger's."""
     open_to_anybody = name in ("entry", "countersign")
     async with serving(tmp_path) as (_, port):
         status, said, _ = await post(port, f"/v1/{name}", body)
-        expected_code = (400, "malformed") if len(body) < 200 else (401, "rejected-proof") if open_to_anybody else (403, "refused")
+        expected_code = (
+            (400, "malformed") if len(body) < 200 else (401, "rejected-proof") if open_to_anybody else (403, "refused")
+        )
         assert (status, json.loads(said)["error"]) == expected_code
 
 
@@ -306,7 +330,8 @@ async def test_strangers_are_refused_before_a_request_is_read(tmp_path: Path, mo
         for name, largest in (("countersign", 2**22), ("roll", 2**25)):
             asked = TellerCall(name, bytes(largest - exchange.OPENING_BYTES), bytes)
             body = asked.body(SigningKey.generate(), bytes(made.calls.key.verify_key))
-            head = f"POST {asked.path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+            length = f"Content-Length: {len(body)}\r\n"
+            head = f"POST {asked.path} HTTP/1.1\r\nHost: x\r\n{length}Connection: close\r\n\r\n".encode()
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(head + body[: exchange.OPENING_BYTES])
             assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), PATIENCE)).startswith(b"HTTP/1.1 403")
@@ -365,7 +390,9 @@ async def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path, caplog: p
         pages = await service.in_thread(made.worker, lambda: connection.execute("PRAGMA page_count").fetchone()[0])
 
         async def most(count: int) -> None:
-            await service.in_thread(made.worker, lambda: connection.execute(f"PRAGMA max_page_count = {count}").fetchone())
+            await service.in_thread(
+                made.worker, lambda: connection.execute(f"PRAGMA max_page_count = {count}").fetchone()
+            )
 
         await most(pages)
         answers = [await post(port, "/v1/entry", ENTRY) for _ in range(40)]
@@ -386,7 +413,9 @@ async def test_a_damaged_journal_ends_the_service(tmp_path: Path, monkeypatch: p
         patched.setattr(Journal, "keep_offer", _broken)
         running = asyncio.ensure_future(service.serve(home, os.urandom, lambda _address: ready.set()))
         await ready.wait()
-        status, body, _ = await post(port, "/v1/entry", exchange.ask_entry("teller 0", f"127.0.0.1:{port}").body(SigningKey.generate(), b""))
+        status, body, _ = await post(
+            port, "/v1/entry", exchange.ask_entry("teller 0", f"127.0.0.1:{port}").body(SigningKey.generate(), b"")
+        )
         assert status == 500 and b"damaged" in body and str(tmp_path).encode() not in body
         with pytest.raises(Damaged, match="journal"):
             await asyncio.wait_for(running, 20)

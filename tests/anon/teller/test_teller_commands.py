@@ -42,7 +42,9 @@ def test_a_teller_is_made_with_an_onion_address_and_keeps_it(tmp_path: Path) -> 
         run("init", "--name", "Ann", "--loopback", "--home", tmp_path / "home")
 
 
-@pytest.mark.parametrize("words", [["--port", "99"], ["--loopback", "--name", ""], ["--loopback", "--name", "a\x1bb"], ["--name", "x" * 201]])
+@pytest.mark.parametrize(
+    "words", [["--port", "99"], ["--loopback", "--name", ""], ["--loopback", "--name", "a\x1bb"], ["--name", "x" * 201]]
+)
 def test_a_wrong_wish_makes_nothing(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises((Refused, InvalidValue)):
         run("init", *([] if "--name" in words else ["--name", "Ann"]), *words, "--home", tmp_path / "home")
@@ -90,7 +92,9 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
 def test_aggregators_are_named_and_listed(tmp_path: Path) -> None:
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
     keys = [letter * 64 for letter in "ab"]
-    assert told("allow", "--home", tmp_path) == {"allowed": []} and "every aggregator" in run("allow", "--home", tmp_path)
+    assert told("allow", "--home", tmp_path) == {"allowed": []} and "every aggregator" in run(
+        "allow", "--home", tmp_path
+    )
     for key in keys:
         run("allow", key, "--home", tmp_path)
     assert told("allow", "--home", tmp_path) == {"allowed": keys}

@@ -97,7 +97,9 @@ async def test_what_is_no_teller_is_no_answer(tmp_path: Path) -> None:
 
 def test_a_home_that_is_missing_or_damaged_and_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = by_name(tmp_path / "none", away)
-    assert not missing["home"].ok and "anonml teller init" in missing["home"].action and not (tmp_path / "none").exists()
+    assert (
+        not missing["home"].ok and "anonml teller init" in missing["home"].action and not (tmp_path / "none").exists()
+    )
     make_home(tmp_path / "home", "clinic")
     monkeypatch.setattr(diagnosis, "ROOM", 2**70)
     full = by_name(tmp_path / "home", away)["disk"]
@@ -112,4 +114,10 @@ def test_the_command_ends_with_1_for_a_fault(tmp_path: Path) -> None:
     make_home(tmp_path, "clinic")
     done = CliRunner().invoke(app, ["doctor", "--home", str(tmp_path), "--json"])
     told = {one["name"].partition(" ")[0]: one["ok"] for one in json.loads(done.output)}
-    assert done.exit_code == 1 and told == {"clock": True, "home": True, "words": True, "disk": True, "reachable": False}
+    assert done.exit_code == 1 and told == {
+        "clock": True,
+        "home": True,
+        "words": True,
+        "disk": True,
+        "reachable": False,
+    }

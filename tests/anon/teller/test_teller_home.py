@@ -107,13 +107,19 @@ def test_the_journal_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         Journal(file)
 
 
-def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A share that stayed in the file would make the sum of another list possible, and a lost word would be said otherwise."""
+def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share that stayed in the file would make the sum of another list possible, and a lost word would be said
+    otherwise."""
     with forgetful_sqlite(monkeypatch):
         world = ready_world(tmp_path)
     world.admit(world.packets())
     connection = world.journals[0]._connection
-    settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("secure_delete", "synchronous", "journal_mode")}
+    settings = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("secure_delete", "synchronous", "journal_mode")
+    }
     assert settings == {"secure_delete": 1, "synchronous": 2, "journal_mode": "wal"}
     secrets = [seed or output for seed, output in connection.execute("SELECT seed, output FROM shares")]
     sealing = [secret for (secret,) in connection.execute("SELECT sealing FROM offers")]

@@ -1,4 +1,5 @@
-"""A teller that is killed at any write of its journal: nothing is lost, counted twice, noised twice or said in two ways."""
+"""A teller that is killed at any write of its journal: nothing is lost, counted twice, noised twice or said in two
+ways."""
 
 from __future__ import annotations
 
@@ -66,7 +67,10 @@ class Way:
 
     def through(self, noise: int) -> None:
         world, study = self.world, self.world.study
-        entries = [self.ask(number, "offer", f"teller {number}", f"127.0.0.1:900{number}") for number in range(len(world.tellers))]
+        entries = [
+            self.ask(number, "offer", f"teller {number}", f"127.0.0.1:900{number}")
+            for number in range(len(world.tellers))
+        ]
         world.arrangement = Arrangement(3, tuple(entries), world.arrangement.sums)
         self.every("countersign", lambda _number: (study, world.arrangement.to_bytes(), MANIFEST))
         parts = self.every("key_shares", lambda _number: (study,))

@@ -34,7 +34,8 @@ def begun(tmp_path: Path) -> Iterator[list[ServedTeller]]:
 
 
 def test_a_whole_sum_with_both_tellers_killed_at_every_point(tmp_path: Path, begun: list[ServedTeller]) -> None:
-    """Each dies at one point after the other. The sum is exact, and every repeated call is answered by the same bytes."""
+    """Each dies at one point after the other. The sum is exact, and every repeated call is answered by the same
+    bytes."""
     begun += [ServedTeller.begun(tmp_path / str(number), f"teller {number}", WAY) for number in (0, 1)]
     world = joined(begun)
     manifest = world.aggregator.manifest.to_bytes()
@@ -66,7 +67,9 @@ def test_a_whole_sum_with_both_tellers_killed_at_every_point(tmp_path: Path, beg
 def test_tellers_that_were_shown_two_lists_tell_it_with_evidence(tmp_path: Path, begun: list[ServedTeller]) -> None:
     """Also a teller that is killed on each side of keeping the evidence."""
     points = ["before-commit-of-stop", "after-commit-of-stop"]
-    begun += [ServedTeller.begun(tmp_path / str(number), f"teller {number}", points[: 2 - 2 * number]) for number in (0, 1)]
+    begun += [
+        ServedTeller.begun(tmp_path / str(number), f"teller {number}", points[: 2 - 2 * number]) for number in (0, 1)
+    ]
     world = joined(begun)
     packets, occasion = world.packets(), world.occasion()
     accepted = world.settle(world.admit(packets))
@@ -74,7 +77,9 @@ def test_tellers_that_were_shown_two_lists_tell_it_with_evidence(tmp_path: Path,
     with pytest.raises(Conflict, match="second list"):
         world.tellers[0].sign_list(occasion, world.list_of(accepted - {packets[0].tag}))
     with pytest.raises(Conflict):
-        world.tellers[0].admit(occasion, [world.members[0].packet(world.arrangement, occasion, [0, 0]).relayed(0).to_bytes()])
+        world.tellers[0].admit(
+            occasion, [world.members[0].packet(world.arrangement, occasion, [0, 0]).relayed(0).to_bytes()]
+        )
     other = world.tellers[1].sign_list(occasion, world.list_of(accepted - {packets[0].tag}))
     for teller, statement in ((world.tellers[0], other), (world.tellers[1], one)):
         with pytest.raises(Disagreed) as stopped:

@@ -57,18 +57,25 @@ def flipped(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
-def resealed(world: World, measurement: list[int], change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Packet], Packet]:
+def resealed(
+    world: World, measurement: list[int], change: Callable[[list[bytes]], list[bytes]]
+) -> Callable[[Packet], Packet]:
     """A sender's packet whose input shares are changed before they are sealed."""
 
     def changed(packet: Packet) -> Packet:
         arrangement = world.arrangement
         prio3 = arrangement.prio3(arrangement.sum_of(packet.occasion))
         sharing = prio3.shard(
-            arrangement.context(packet.occasion), measurement, sharing_nonce(packet.tag), os.urandom(prio3.randomness_size)
+            arrangement.context(packet.occasion),
+            measurement,
+            sharing_nonce(packet.tag),
+            os.urandom(prio3.randomness_size),
         )
         shares = change(list(sharing.input_shares))
         keys = [teller.sealing_key for teller in arrangement.tellers]
-        return evolve(packet, report=sharing.public_share, shares=seal_shares(packet.occasion, packet.tag, shares, keys))
+        return evolve(
+            packet, report=sharing.public_share, shares=seal_shares(packet.occasion, packet.tag, shares, keys)
+        )
 
     return changed
 
@@ -98,13 +105,20 @@ def test_a_changed_bit_in_a_share_is_not_counted(tmp_path: Path, teller: int, pl
 def test_a_changed_bit_in_the_joint_randomness_is_not_counted(tmp_path: Path, place: int) -> None:
     world = ready_world(tmp_path)
     bad = world.members[0].packet(
-        world.arrangement, world.occasion(), PLACES[0], lambda packet: evolve(packet, report=flipped(packet.report, place))
+        world.arrangement,
+        world.occasion(),
+        PLACES[0],
+        lambda packet: evolve(packet, report=flipped(packet.report, place)),
     )
     packets = [bad, *world.packets()[1:]]
     assert counted(world, packets) == {packet.tag for packet in packets[1:]}
 
 
-@pytest.mark.parametrize("vector", [[1, 1, 1, 0, 0], [0, 0, 1, 0, 0], [5, -4, 1, 0, 0], [1, 0, 0, 0, 1 << 64]], ids=["two ones", "no one", "out of range", "large"])
+@pytest.mark.parametrize(
+    "vector",
+    [[1, 1, 1, 0, 0], [0, 0, 1, 0, 0], [5, -4, 1, 0, 0], [1, 0, 0, 0, 1 << 64]],
+    ids=["two ones", "no one", "out of range", "large"],
+)
 def test_a_vector_that_is_not_valid_is_not_counted(tmp_path: Path, vector: list[int]) -> None:
     world = ready_world(tmp_path)
     asked = world.arrangement.sums[0]
@@ -116,7 +130,9 @@ def test_a_vector_that_is_not_valid_is_not_counted(tmp_path: Path, vector: list[
             world.arrangement.context(occasion), vector, sharing_nonce(packet.tag), os.urandom(prio3.randomness_size)
         )
         keys = [teller.sealing_key for teller in world.arrangement.tellers]
-        return evolve(packet, report=sharing.public_share, shares=seal_shares(occasion, packet.tag, sharing.input_shares, keys))
+        return evolve(
+            packet, report=sharing.public_share, shares=seal_shares(occasion, packet.tag, sharing.input_shares, keys)
+        )
 
     packets = [member.packet(world.arrangement, occasion, PLACES[0], change), *world.packets()[1:]]
     assert counted(world, packets) == {packet.tag for packet in packets[1:]}
@@ -177,7 +193,10 @@ def multiplied(world: World, number: int, other: int) -> Packet:
     """A member's shares under the token of another member, whom the aggregator invented."""
     victim = world.members[1].packet(world.arrangement, world.occasion(number), PLACES[1])
     return world.members[other].packet(
-        world.arrangement, world.occasion(number), PLACES[0], lambda packet: evolve(packet, report=victim.report, shares=victim.shares)
+        world.arrangement,
+        world.occasion(number),
+        PLACES[0],
+        lambda packet: evolve(packet, report=victim.report, shares=victim.shares),
     )
 
 
@@ -191,7 +210,9 @@ def test_a_share_that_is_sent_again_under_another_tag_is_refused(world: World) -
 def test_a_share_of_another_slot_is_refused(world: World) -> None:
     member = world.members[3]
     first = member.packet(world.arrangement, world.occasion(0), PLACES[0])
-    moved = member.packet(world.arrangement, world.occasion(1), PLACES[0], lambda packet: evolve(packet, shares=first.shares))
+    moved = member.packet(
+        world.arrangement, world.occasion(1), PLACES[0], lambda packet: evolve(packet, shares=first.shares)
+    )
     admitted = world.tellers[0].admit(world.occasion(1), [moved.relayed(0).to_bytes()])
     assert admitted.refused == {"rejected-proof": 1}
 
@@ -275,7 +296,9 @@ def test_an_offer_serves_one_study(tmp_path: Path) -> None:
         teller.countersign(world.study, evolve(arrangement, minimum=2).to_bytes(), MANIFEST)
     changed = evolve(arrangement, tellers=(evolve(arrangement.tellers[0], name="renamed"), arrangement.tellers[1]))
     with pytest.raises(Refused, match="none of the study's tellers is this one"):
-        Teller(SigningKey.generate(), world.journals[0], os.urandom).countersign(world.study, changed.to_bytes(), MANIFEST)
+        Teller(SigningKey.generate(), world.journals[0], os.urandom).countersign(
+            world.study, changed.to_bytes(), MANIFEST
+        )
 
 
 def test_a_countersignature_of_another_study_or_teller_is_refused(tmp_path: Path) -> None:
@@ -338,7 +361,12 @@ def test_another_manifest_under_signed_heads_of_this_study_is_refused(tmp_path: 
         teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     manifest = evolve(other.aggregator.manifest, aggregator_key=world.aggregator.manifest.aggregator_key)
     twin = FakeAggregator(
-        manifest, world.aggregator.key, other.aggregator.sealing, other.aggregator.issuer, other.aggregator.value, other.aggregator.clock
+        manifest,
+        world.aggregator.key,
+        other.aggregator.sealing,
+        other.aggregator.issuer,
+        other.aggregator.value,
+        other.aggregator.clock,
     )
     twin.publish("manifest", manifest.to_bytes())
     enrolled(twin, 4)
@@ -384,7 +412,9 @@ def test_a_second_verifier_share_of_one_packet_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("silent", [1, 2])
-def test_a_packet_that_one_of_three_tellers_leaves_out_waits_and_the_others_are_settled(tmp_path: Path, silent: int) -> None:
+def test_a_packet_that_one_of_three_tellers_leaves_out_waits_and_the_others_are_settled(
+    tmp_path: Path, silent: int
+) -> None:
     world = ready_world(tmp_path, tellers=3)
     packets = world.packets()
     statements = world.admit(packets)
@@ -398,14 +428,20 @@ def test_a_packet_that_one_of_three_tellers_leaves_out_waits_and_the_others_are_
 def test_verifier_shares_of_nobody_or_for_another_sum_are_refused(world: World) -> None:
     packets = world.packets()[3:]
     statements = world.admit(packets)
-    for bad in (statements[0], flipped(statements[1], len(statements[1]) - 1), VerifierShares(world.occasion(), 1, {}).sign(SigningKey.generate())):
+    for bad in (
+        statements[0],
+        flipped(statements[1], len(statements[1]) - 1),
+        VerifierShares(world.occasion(), 1, {}).sign(SigningKey.generate()),
+    ):
         with pytest.raises(RejectedProof):
             world.tellers[0].settle(world.occasion(), [bad])
     for given in ([], statements):
         with pytest.raises(Malformed):
             world.tellers[0].settle(world.occasion(), given)
     with pytest.raises(Malformed):
-        world.tellers[0].settle(world.occasion(), [VerifierShares(world.occasion(1), 1, {}).sign(world.tellers[1]._key)])
+        world.tellers[0].settle(
+            world.occasion(), [VerifierShares(world.occasion(1), 1, {}).sign(world.tellers[1]._key)]
+        )
 
 
 # The list
@@ -468,8 +504,12 @@ def test_a_list_with_more_tags_than_members_is_refused(tmp_path: Path) -> None:
         world.signatures(world.list_of(accepted))
 
 
-@pytest.mark.parametrize("spell", [lambda tags: tags[::-1], lambda tags: (*tags, tags[-1]), lambda tags: (tags[0], *tags)])
-def test_a_list_that_is_not_sorted_or_has_a_tag_twice_is_refused(tmp_path: Path, spell: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> None:
+@pytest.mark.parametrize(
+    "spell", [lambda tags: tags[::-1], lambda tags: (*tags, tags[-1]), lambda tags: (tags[0], *tags)]
+)
+def test_a_list_that_is_not_sorted_or_has_a_tag_twice_is_refused(
+    tmp_path: Path, spell: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]
+) -> None:
     world, _, accepted = listed(tmp_path)
     body = AcceptedList(world.occasion(), spell(tuple(sorted(accepted)))).to_bytes()
     with pytest.raises(Malformed, match="sorted"):

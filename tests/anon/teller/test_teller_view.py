@@ -1,9 +1,10 @@
-"""The aggregator and all tellers but one together learn the noisy sum and nothing else: a simulator makes their view of it.
+"""The aggregator and all tellers but one together learn the noisy sum and nothing else: a simulator makes their view of
+it.
 
-The simulator shares a vector that it invented, 0 for everybody, keeps the dishonest teller's part of that view, and puts
-in place of the honest teller's noisy share the noisy sum less the dishonest teller's shares. Views are compared over a
-field of 17 elements by two-sample chi-squared, each at level 1e-3. There are 12 views, so a fresh draw fails falsely in
-12 of 1000 runs; the randomness is fixed.
+The simulator shares a vector that it invented, 0 for everybody, keeps the dishonest teller's part of that view, and
+puts in place of the honest teller's noisy share the noisy sum less the dishonest teller's shares. Views are compared
+over a field of 17 elements by two-sample chi-squared, each at level 1e-3. There are 12 views, so a fresh draw fails
+falsely in 12 of 1000 runs; the randomness is fixed.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def verified(place: Sequence[int], draw: RandomBytes) -> Verified:
         sharing = PRIO3.shard(CONTEXT, place, nonce, draw(PRIO3.randomness_size))
         try:
             begun = [
-                PRIO3.verify_init(KEY, CONTEXT, party, nonce, sharing.public_share, sharing.input_shares[party]) for party in (0, 1)
+                PRIO3.verify_init(KEY, CONTEXT, party, nonce, sharing.public_share, sharing.input_shares[party])
+                for party in (0, 1)
             ]
         except RejectedProof:
             continue
@@ -76,7 +78,8 @@ def verified(place: Sequence[int], draw: RandomBytes) -> Verified:
 def rounds(seed: str, *places: int) -> tuple[tuple[Verified, ...], ...]:
     """Rounds of peers with these places, as all tellers together see them."""
     return tuple(
-        tuple(verified([place], stream(f"{seed} {draw} {peer}")) for peer, place in enumerate(places)) for draw in range(DRAWS)
+        tuple(verified([place], stream(f"{seed} {draw} {peer}")) for peer, place in enumerate(places))
+        for draw in range(DRAWS)
     )
 
 
@@ -118,7 +121,10 @@ def invented(honest: int) -> tuple[View, ...]:
 def simulated(honest: int) -> tuple[View, ...]:
     """From noisy sums of other rounds, and nothing else of them: two peers with 0 and 1, and the honest noise."""
     noise = DiscreteGaussian(ASKED.sigma_squared)
-    sums = [SEVENTEEN.add([1, 1], [entry % 17 for entry in noise.vector(2, stream(f"sum {honest} {draw}"))]) for draw in range(DRAWS)]
+    sums = [
+        SEVENTEEN.add([1, 1], [entry % 17 for entry in noise.vector(2, stream(f"sum {honest} {draw}"))])
+        for draw in range(DRAWS)
+    ]
     return tuple(with_sum(view, total) for view, total in zip(invented(honest), sums, strict=True))
 
 

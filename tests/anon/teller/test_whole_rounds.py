@@ -52,7 +52,8 @@ def test_more_sums_than_tokens_are_not_served(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_teller_adds_all_of_its_noise(tmp_path: Path) -> None:
-    """The variance of the published noise is that of both. Chi-squared, both tails at 1e-4: 2 in 10,000 fail falsely."""
+    """The variance of the published noise is that of both. Chi-squared, both tails at 1e-4: 2 in 10,000 fail
+    falsely."""
     variance, entries = 400, []
     for number in range(12):
         world = ready_world(tmp_path / str(number), members=3, sums=[a_sum(sigma_squared=Fraction(variance))])
@@ -68,7 +69,11 @@ def files_of(folder: Path) -> bytes:
 
 def kept_shares(world: World) -> list[bytes]:
     """The first bytes of every share of a vector, and of every state, in the journals."""
-    found = [share for journal in world.journals for share in journal.shares(world.occasion(), journal.holders(world.occasion()))]
+    found = [
+        share
+        for journal in world.journals
+        for share in journal.shares(world.occasion(), journal.holders(world.occasion()))
+    ]
     return [part[:24] for share in found for part in (share.output, share.seed) if part is not None]
 
 
@@ -107,7 +112,8 @@ def test_secrets_are_erased_at_the_end(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     world.summed(world.packets())
     offers = [
-        journal.offer(entry.to_bytes()) for journal, entry in zip(world.journals, world.arrangement.tellers, strict=True)
+        journal.offer(entry.to_bytes())
+        for journal, entry in zip(world.journals, world.arrangement.tellers, strict=True)
     ]
     before = files_of(tmp_path)
     for teller in world.tellers:

@@ -16,7 +16,10 @@ from anon.kit.terminal.foreign import Foreign, inline
 from anon.kit.terminal.printing import Terminal, styled
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXTS = ["under [design], and cuts", "[bold]loud[/]", "[/]", "a \\[b] c\\", "[link=https://evil.example]x[/link]", ":warning: 7", "{name}", "[red"]
+TEXTS = [
+    "under [design], and cuts", "[bold]loud[/]", "[/]", "a \\[b] c\\", "[link=https://evil.example]x[/link]",
+    ":warning: 7", "{name}", "[red",
+]
 OWN = {"anon/kit/terminal/printing.py"}
 """The module that may ask rich for markup."""
 MODULES = [
@@ -89,8 +92,9 @@ def _faults(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("line", [
-    "from rich.console import Console", "from rich import print", "from rich.markup import escape", "styled(f'[bold]{x}[/]')",
-    "Text.from_markup(x)", "terminal.print(x, markup=True)", "styled('[bold]' + x)", "from rich.prompt import Confirm",
+    "from rich.console import Console", "from rich import print", "from rich.markup import escape",
+    "styled(f'[bold]{x}[/]')", "Text.from_markup(x)", "terminal.print(x, markup=True)", "styled('[bold]' + x)",
+    "from rich.prompt import Confirm",
 ])
 def test_a_way_around_is_found(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)

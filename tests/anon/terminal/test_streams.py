@@ -12,7 +12,8 @@ from anon.kit.terminal.streams import take_every_text
 
 
 @pytest.mark.parametrize(("code_page", "expected"), [
-    ("cp437", "Größe \\u5b66 \\u2714"), ("cp850", "Größe \\u5b66 \\u2714"), ("cp1252", "Größe \\u5b66 \\u2714"), ("utf-8", "Größe 学 ✔"),
+    ("cp437", "Größe \\u5b66 \\u2714"), ("cp850", "Größe \\u5b66 \\u2714"), ("cp1252", "Größe \\u5b66 \\u2714"),
+    ("utf-8", "Größe 学 ✔"),
 ])
 def test_a_letter_that_a_code_page_lacks_is_written_by_its_number(
     monkeypatch: pytest.MonkeyPatch, code_page: str, expected: str

@@ -1,4 +1,5 @@
-"""A bucket whose root is properly signed, over contents that no honest aggregator puts there: each is refused for its own fault."""
+"""A bucket whose root is properly signed, over contents that no honest aggregator puts there: each is refused for its
+own fault."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def plain(packets: Sequence[PublishedPacket]) -> list[bytes]:
     return [one.to_bytes() for one in packets]
 
 
-def test_contents_that_were_signed_as_they_are_still_have_to_be_right(eight: None, packets: list[PublishedPacket]) -> None:
+def test_contents_that_were_signed_as_they_are_still_have_to_be_right(
+    eight: None, packets: list[PublishedPacket]
+) -> None:
     study = packets[0].study
     made = transcript_in_buckets(study, 0, plain(packets))
     document = made.document
@@ -85,7 +88,10 @@ def test_contents_that_were_signed_as_they_are_still_have_to_be_right(eight: Non
 
 def test_a_packet_of_a_survey_that_there_is_not_is_no_packet_of_the_study(packets: list[PublishedPacket]) -> None:
     manifest = FakeAggregator.with_study().manifest
-    strange = [evolve(one, occasion=evolve(one.occasion, study=manifest.study_id), survey=len(manifest.surveys)) for one in packets[:1]]
+    strange = [
+        evolve(one, occasion=evolve(one.occasion, study=manifest.study_id), survey=len(manifest.surveys))
+        for one in packets[:1]
+    ]
     with pytest.raises(Malformed, match="survey that the study does not have"):
         published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain(strange))])
 
@@ -108,7 +114,8 @@ def test_a_member_stands_in_its_own_bucket(eight: None) -> None:
 
 
 def test_a_refused_bucket_is_one_in_a_million_honest_ones_and_no_smaller_bound_is_taken() -> None:
-    """The law of a bucket's size is Poisson, at its mean. A bound far below this one would let an aggregator tell who fetches."""
+    """The law of a bucket's size is Poisson, at its mean. A bound far below this one would let an aggregator tell who
+    fetches."""
     below = sum(exp(count * log(MEAN) - MEAN - lgamma(count + 1)) for count in range(LEAST))
     assert 1e-7 < below < 1e-6
     assert (MEAN, buckets.DECOYS) == (256, 2)

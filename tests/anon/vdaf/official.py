@@ -114,7 +114,9 @@ class SumVec:
 
     def truncate(self, encoded: Vector) -> Vector:
         bits = self.most.bit_length()
-        return [weigh(encoded[at : at + bits], bit_weights(self.most), self.field) for at in range(0, self.length, bits)]
+        return [
+            weigh(encoded[at : at + bits], bit_weights(self.most), self.field) for at in range(0, self.length, bits)
+        ]
 
 
 @dataclass(frozen=True)

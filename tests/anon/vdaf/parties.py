@@ -36,7 +36,9 @@ def verified(prio3: Prio3, report: Sharing, **changed: Any) -> list[Vector]:
     contexts = changed.get("context", [context_of(prio3)] * prio3.shares)
     nonces = changed.get("nonce", [NONCE] * prio3.shares)
     begun = [
-        prio3.verify_init(keys[party], contexts[party], party, nonces[party], report.public_share, report.input_shares[party])
+        prio3.verify_init(
+            keys[party], contexts[party], party, nonces[party], report.public_share, report.input_shares[party]
+        )
         for party in parties
     ]
     message = prio3.verifier_shares_to_message(contexts[0], [share for _, share in begun])

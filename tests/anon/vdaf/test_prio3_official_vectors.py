@@ -25,7 +25,9 @@ class Run:
 
     def __init__(self, prio3: Prio3, case: dict[str, Any], report: dict[str, Any]) -> None:
         self.prio3, self.report = prio3, report
-        self.key, self.context, self.nonce = (bytes.fromhex(text) for text in (case["verify_key"], case["ctx"], report["nonce"]))
+        self.key, self.context, self.nonce = (
+            bytes.fromhex(text) for text in (case["verify_key"], case["ctx"], report["nonce"])
+        )
         self.states: dict[int, VerifyState] = {}
         self.outputs: dict[int, list[int]] = {}
 
@@ -45,7 +47,9 @@ class Run:
         assert message.hex() == self.report["verifier_messages"][0]
 
     def verify_next(self, party: int) -> None:
-        self.outputs[party] = self.prio3.verify_next(self.states[party], bytes.fromhex(self.report["verifier_messages"][0]))
+        self.outputs[party] = self.prio3.verify_next(
+            self.states[party], bytes.fromhex(self.report["verifier_messages"][0])
+        )
         assert self.prio3.aggregate([self.outputs[party]]).hex() == self.report["out_shares"][party]
 
 

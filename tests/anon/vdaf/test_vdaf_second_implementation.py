@@ -64,7 +64,11 @@ def test_ball_refuses_all_but_bits(place: int, other: int) -> None:
 def test_the_proof_is_that_of_schoolbook_polynomials() -> None:
     """Proof and share of the verifier, number by number."""
     encoded = numbers(b"encoded", BLOCKS.length)
-    joint, seeds, proof = numbers(b"joint", BLOCKS.calls), numbers(b"seeds", 8), numbers(b"proof", ProofSystem(BLOCKS).length)
+    joint, seeds, proof = (
+        numbers(b"joint", BLOCKS.calls),
+        numbers(b"seeds", 8),
+        numbers(b"proof", ProofSystem(BLOCKS).length),
+    )
     assert ProofSystem(BLOCKS).prove(encoded, seeds, joint) == naive.prove(seeds, naive.bit_calls(encoded, joint, 4, 1))
     *factors, point = numbers(b"query", ProofSystem(BLOCKS).query_randomness)
     results, ends = naive.query(proof, naive.bit_calls(encoded, joint, 4, ONE), point)
@@ -91,7 +95,9 @@ def test_the_proof_of_a_ball_is_that_of_schoolbook_polynomials() -> None:
 def test_sums_are_those_of_the_measurements(shares: int) -> None:
     """Also negative ones, and also where some share is added that makes a count negative."""
     prio3 = Prio3(ball(3, 4, 9), shares, BALL)
-    reports = [report_of(prio3, entries, number) for number, entries in enumerate(([-8, 3, 0], [7, -5, 2], [-8, 1, -1]))]
+    reports = [
+        report_of(prio3, entries, number) for number, entries in enumerate(([-8, 3, 0], [7, -5, 2], [-8, 1, -1]))
+    ]
     outputs = [verified(prio3, report) for report in reports]
     assert prio3.unshard([prio3.aggregate(own) for own in zip(*outputs, strict=True)]) == [-9, -1, 1]
 
@@ -101,7 +107,12 @@ def test_a_single_block_is_the_drafts_histogram() -> None:
     prio3, case = instance_of("Prio3Histogram_1")
     assert type(prio3.circuit) is Blocks and prio3.circuit == Blocks((11,), 3) and prio3.shares == 3
     report = case["reports"][0]
-    made = prio3.shard(bytes.fromhex(case["ctx"]), [report["measurement"]], bytes.fromhex(report["nonce"]), bytes.fromhex(report["rand"]))
+    made = prio3.shard(
+        bytes.fromhex(case["ctx"]),
+        [report["measurement"]],
+        bytes.fromhex(report["nonce"]),
+        bytes.fromhex(report["rand"]),
+    )
     assert [share.hex() for share in made.input_shares] == report["input_shares"]
 
 
@@ -128,7 +139,8 @@ def test_no_share_is_made_of_what_the_circuit_refuses(circuit: Blocks | Ball, me
     lambda: Blocks((), 1), lambda: Blocks((2, 0), 1), lambda: Blocks((2,), 0),
     lambda: Ball(0, 4, 9, 1), lambda: Ball(3, 0, 9, 1), lambda: Ball(3, 4, 0, 1), lambda: Ball(3, 4, 9, 0),
     lambda: Ball(1, 65, 9, 1), lambda: Ball(4, 64, 9, 1), lambda: Ball(1, 4, 1 << 64, 1),
-    lambda: Prio3(BLOCKS, 1, 1), lambda: Prio3(BLOCKS, 5, 1), lambda: Prio3(BLOCKS, 2, 1, 0), lambda: Prio3(BLOCKS, 2, 1, 256),
+    lambda: Prio3(BLOCKS, 1, 1), lambda: Prio3(BLOCKS, 5, 1), lambda: Prio3(BLOCKS, 2, 1, 0),
+    lambda: Prio3(BLOCKS, 2, 1, 256),
 ])  # fmt: skip
 def test_instances_out_of_range_do_not_exist(make: object) -> None:
     with pytest.raises(ValueError):
@@ -138,7 +150,10 @@ def test_instances_out_of_range_do_not_exist(make: object) -> None:
 @pytest.mark.parametrize("most", [*range(1, 40), 255, 256])
 def test_bounded_integers_have_a_spelling_and_larger_ones_none(most: int) -> None:
     weights = bit_weights(most)
-    spelled = {sum(weight for weight, bit in zip(weights, bits, strict=True) if bit) for bits in product((0, 1), repeat=len(weights))}
+    spelled = {
+        sum(weight for weight, bit in zip(weights, bits, strict=True) if bit)
+        for bits in product((0, 1), repeat=len(weights))
+    }
     assert spelled == set(range(most + 1))
     for value in range(most + 1):
         assert sum(weight * bit for weight, bit in zip(weights, encode_bounded(value, most), strict=True)) == value
@@ -146,7 +161,10 @@ def test_bounded_integers_have_a_spelling_and_larger_ones_none(most: int) -> Non
 
 def test_the_chunk_makes_the_shortest_proof() -> None:
     for lengths in ((1,), (600,), (37, 5), (4020, 500)):
-        sizes = {chunk: chunk + power_of_two(1 + sum(-(-length // chunk) for length in lengths)) for chunk in range(1, sum(lengths) + 1)}
+        sizes = {
+            chunk: chunk + power_of_two(1 + sum(-(-length // chunk) for length in lengths))
+            for chunk in range(1, sum(lengths) + 1)
+        }
         assert sizes[shortest_chunk(*lengths)] == min(sizes.values())
 
 

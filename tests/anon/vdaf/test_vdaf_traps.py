@@ -123,7 +123,8 @@ def spelled(first: list[int], second: list[int], claimed: list[int]) -> list[int
     spelled([1, 0, 0], [0, 0, 0], [0, 0, 0, 0, 0]),
 ], ids=str)  # fmt: skip
 def test_a_vector_outside_the_ball(vector: list[int]) -> None:
-    """A wrong claim, one larger than the bound, entries too long, entries that are no bits; two entries of three bits."""
+    """A wrong claim, one larger than the bound, entries too long, entries that are no bits; two entries of three
+    bits."""
     refused(SPHERE, report_of(lying(SPHERE), vector))
     assert verified(SPHERE, report_of(lying(SPHERE), spelled([1, 1, 0], [0, 1, 1], [1, 0, 1, 1, 0])))
 
@@ -204,7 +205,10 @@ def test_no_message_has_another_length(change: Callable[[bytes], bytes]) -> None
         for public, own in ((change(report.public_share), share), (report.public_share, change(share))):
             with pytest.raises(Malformed):
                 THREE.verify_init(KEY, context, party, NONCE, public, own)
-    begun = [THREE.verify_init(KEY, context, party, NONCE, report.public_share, share) for party, share in enumerate(report.input_shares)]
+    begun = [
+        THREE.verify_init(KEY, context, party, NONCE, report.public_share, share)
+        for party, share in enumerate(report.input_shares)
+    ]
     shares = [share for _, share in begun]
     message = THREE.verifier_shares_to_message(context, shares)
     for wrong in ([change(shares[0]), *shares[1:]], shares[:-1], [*shares, shares[0]], []):
@@ -226,7 +230,10 @@ def test_no_element_has_a_second_spelling() -> None:
     for at in range(0, len(leader) - 32, 16):
         with pytest.raises(Malformed):
             TWO.verify_init(KEY, context, 0, NONCE, report.public_share, leader[:at] + twice + leader[at + 16 :])
-    begun = [TWO.verify_init(KEY, context, party, NONCE, report.public_share, share) for party, share in enumerate(report.input_shares)]
+    begun = [
+        TWO.verify_init(KEY, context, party, NONCE, report.public_share, share)
+        for party, share in enumerate(report.input_shares)
+    ]
     with pytest.raises(Malformed):
         TWO.verifier_shares_to_message(context, [begun[0][1], twice + begun[1][1][16:]])
     with pytest.raises(Malformed):
@@ -239,7 +246,11 @@ def test_errors_say_nothing_of_the_values() -> None:
         with pytest.raises(RejectedProof) as rejected:
             verified(TWO, report_of(lying(TWO), vector))
         assert str(rejected.value) == UNSEEN and rejected.value.__context__ is None
-    for prio3, measurement in ((TWO, [0, 123456]), (SPHERE, [123456, 0]), (Prio3(Ball(2, 20, 4, 3), 2, BALL), [123456, 0])):
+    for prio3, measurement in (
+        (TWO, [0, 123456]),
+        (SPHERE, [123456, 0]),
+        (Prio3(Ball(2, 20, 4, 3), 2, BALL), [123456, 0]),
+    ):
         with pytest.raises(InvalidValue) as invalid:
             report_of(prio3, measurement)
         assert "123456" not in str(invalid.value)

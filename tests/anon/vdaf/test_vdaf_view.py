@@ -1,6 +1,7 @@
 """All shares but one are uniform, and verifying shows nothing but that a measurement is valid. Over small fields.
 
-Chi-squared at level 1e-3 for each view, with fixed randomness: 18 views, so the false alarm of a fresh draw is 2 in 100.
+Chi-squared at level 1e-3 for each view, with fixed randomness: 18 views, so the false alarm of a fresh draw is 2 in
+100.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def test_all_shares_together_are_not_uniform() -> None:
     (Blocks((3,), 1, SEVENTEEN), ([0], [1], [2])),
     (Blocks((1, 2), 1, SEVENTEEN), ([0, 0], [0, 1])),
 ])
-def test_what_the_verifier_shows_is_the_same_for_every_measurement(circuit: Count | Blocks, measurements: tuple[list[int], ...]) -> None:
+def test_what_the_verifier_shows_is_the_same_for_every_measurement(
+    circuit: Count | Blocks, measurements: tuple[list[int], ...]
+) -> None:
     """Exactly: over all seeds of the prover, at every point that is let through; roots of unity are not."""
     proof = ProofSystem(circuit)
     joint, factors = [3, 5, 7][: circuit.randomness], [1, 2, 3][: proof.query_randomness - 1]

@@ -56,7 +56,9 @@ def test_a_packet_comes_back() -> None:
     assert opened(seal_packet(sent, LAYOUT, AGGREGATOR.public_key).ciphertext) == sent
 
 
-@pytest.mark.parametrize("sent", [packet(), packet(Occasion(STUDY, 0, 0)), packet(Occasion(STUDY, 2**16 - 1, 255), 2**16 - 1)])
+@pytest.mark.parametrize(
+    "sent", [packet(), packet(Occasion(STUDY, 0, 0)), packet(Occasion(STUDY, 2**16 - 1, 255), 2**16 - 1)]
+)
 def test_every_packet_has_one_size(sent: Packet) -> None:
     assert len(seal_packet(sent, LAYOUT, AGGREGATOR.public_key).ciphertext) == LAYOUT.sealed_size
 
@@ -146,8 +148,10 @@ def spelled(number: int, value: object) -> bytes:
 
 
 BAD = [
-    b"", b"\x80", b"\x00", encode([1]), spelled(0, 1), spelled(0, True), spelled(1, b"short"), spelled(2, -1), spelled(2, 2**16),
-    spelled(3, 256), spelled(4, -1), spelled(4, "0"), spelled(5, b"r" * 65), spelled(6, []), spelled(6, [b"", b""]), spelled(6, [1, 2]),
+    b"", b"\x80", b"\x00", encode([1]), spelled(0, 1), spelled(0, True), spelled(1, b"short"), spelled(2, -1),
+    spelled(2, 2**16),
+    spelled(3, 256), spelled(4, -1), spelled(4, "0"), spelled(5, b"r" * 65), spelled(6, []), spelled(6, [b"", b""]),
+    spelled(6, [1, 2]),
     spelled(6, [*packet().shares, b""]), spelled(7, TOKEN + b"\0"), packet().to_bytes() + b"\0",
     encode([2, "cover", STUDY, 1]), encode([2, "cover", STUDY, 1, "2"]), encode([2, "other", STUDY, 1, 2]),
 ]

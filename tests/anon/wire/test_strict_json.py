@@ -23,7 +23,10 @@ from tests.support.protocols import load_model, read_model
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = json.dumps({"form": FORM, "error": "refused", "message": "é"}, ensure_ascii=False)
 OTHER_SPELLINGS: dict[str, bytes] = {
-    **{name: PLAIN.encode(name) for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "latin-1")},
+    **{
+        name: PLAIN.encode(name)
+        for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "latin-1")
+    },
     "two marks": codecs.BOM_UTF8 * 2 + PLAIN.encode(),
     "a mark alone": codecs.BOM_UTF8,
     "a lone surrogate": PLAIN.replace("é", "\ud800").encode("utf-8", "surrogatepass"),

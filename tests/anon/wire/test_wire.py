@@ -22,17 +22,37 @@ STUDY = bytes(range(32))
 R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 
 
-@pytest.mark.parametrize("data", [
-    b"", b"\x18\x01", b"\x01\x01", b"\x9f\x01\xff", b"\xa2\x61b\x01\x61a\x02", b"\xa2\x61a\x01\x61a\x02", b"\xc1\x1a\x00\x00\x00\x01",
-    b"\xf9\x7e\x00", b"\xf9\x7c\x00", b"\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00", b"\x81" * 40 + b"\x01", b"\x61\xff", b"\xf7", b"\x5f\x41a\xff",
-], ids=["empty", "long integer", "trailing", "indefinite list", "unsorted keys", "repeated key", "tag", "NaN", "infinity", "long float",
-        "deep", "bad text", "undefined", "indefinite bytes"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x18\x01",
+        b"\x01\x01",
+        b"\x9f\x01\xff",
+        b"\xa2\x61b\x01\x61a\x02",
+        b"\xa2\x61a\x01\x61a\x02",
+        b"\xc1\x1a\x00\x00\x00\x01",
+        b"\xf9\x7e\x00",
+        b"\xf9\x7c\x00",
+        b"\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00",
+        b"\x81" * 40 + b"\x01",
+        b"\x61\xff",
+        b"\xf7",
+        b"\x5f\x41a\xff",
+    ],
+    ids=[
+        "empty", "long integer", "trailing", "indefinite list", "unsorted keys", "repeated key", "tag", "NaN",
+        "infinity", "long float", "deep", "bad text", "undefined", "indefinite bytes",
+    ],
+)
 def test_other_spellings_are_refused(data: bytes) -> None:
     with pytest.raises(Malformed):
         decode(data)
 
 
-@pytest.mark.parametrize("value", [0, -1, 2**70, 1.5, 0.1, "é", b"\x00", True, None, [1, [2, {}]], {"a": 1, "b": [b""]}, {1: 2}])
+@pytest.mark.parametrize(
+    "value", [0, -1, 2**70, 1.5, 0.1, "é", b"\x00", True, None, [1, [2, {}]], {"a": 1, "b": [b""]}, {1: 2}]
+)
 def test_plain_values_round_trip(value: Any) -> None:
     assert decode(encode(value)) == value
 
@@ -56,7 +76,8 @@ def test_invites_round_trip_and_hide_their_code() -> None:
 
 
 @pytest.mark.parametrize("link", [
-    "", "http://a:1/" + "00" * 32 + "?key=" + "00" * 32, "anonml://a:1/00?key=" + "00" * 32, "anonml://a:1/" + "00" * 32,
+    "", "http://a:1/" + "00" * 32 + "?key=" + "00" * 32, "anonml://a:1/00?key=" + "00" * 32,
+    "anonml://a:1/" + "00" * 32,
     "anonml://a:1/" + "00" * 32 + "?key=" + "00" * 32 + "&colour=red", "anonml://a/" + "00" * 32 + "?key=" + "00" * 32,
     "anonml://a:1/" + "00" * 32 + "?key=xyz", "anonml://u@a:1/" + "00" * 32 + "?key=" + "00" * 32,
     "anonml://a:1/" + "00" * 32 + "?key=" + "00" * 32 + "&key=" + "11" * 32,
@@ -123,7 +144,13 @@ def _break_chain(kind: str, key: SigningKey) -> bytes:
     return encode_chain(chain)
 
 
-@pytest.mark.parametrize("kind", ["other key", "other study", "gap", "order", "signature flipped", "short signature", "spliced", "unknown kind", "huge"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "other key", "other study", "gap", "order", "signature flipped", "short signature", "spliced", "unknown kind",
+        "huge",
+    ],
+)
 def test_broken_chains_are_refused(kind: str) -> None:
     key = SigningKey.generate()
     with pytest.raises((Malformed, RejectedProof)):
@@ -145,7 +172,8 @@ def test_enrolments_round_trip() -> None:
 
 
 @pytest.mark.parametrize("changes", [
-    {"study": bytes(32)}, {"key": bytes(31)}, {"contribution": bytes(31)}, {"commitment": bytes(10)}, {"invite": bytes(5)},
+    {"study": bytes(32)}, {"key": bytes(31)}, {"contribution": bytes(31)}, {"commitment": bytes(10)},
+    {"invite": bytes(5)},
 ], ids=lambda change: next(iter(change)))
 def test_malformed_enrolments(changes: dict[str, bytes]) -> None:
     key = SigningKey.generate()
@@ -175,13 +203,16 @@ def _entries(count: int) -> list[messages.RosterEntry]:
 def test_rosters_are_sorted_whatever_the_order_of_arrival() -> None:
     entries = _entries(5)
     assert messages.encode_roster(STUDY, entries) == messages.encode_roster(STUDY, entries[::-1])
-    assert [e.key for e in messages.parse_roster(messages.encode_roster(STUDY, entries), STUDY)] == sorted(e.key for e in entries)
+    assert [e.key for e in messages.parse_roster(messages.encode_roster(STUDY, entries), STUDY)] == sorted(
+        e.key for e in entries
+    )
 
 
 @pytest.mark.parametrize("rows", [
     lambda e: [[x.key, x.contribution, x.commitment_point] for x in sorted(e, key=lambda x: x.key)][::-1],
     lambda e: [[e[0].key, e[0].contribution, e[0].commitment_point]] * 2,
-    lambda e: [[e[0].key, e[0].contribution]], lambda e: [[e[0].key, e[0].contribution, 5]], lambda e: [[e[0].key, b"", e[0].commitment_point]],
+    lambda e: [[e[0].key, e[0].contribution]], lambda e: [[e[0].key, e[0].contribution, 5]],
+    lambda e: [[e[0].key, b"", e[0].commitment_point]],
 ], ids=["unsorted", "twice", "short row", "wrong type", "wrong size"])
 def test_bad_rosters(rows: Any) -> None:
     with pytest.raises(Malformed):
@@ -199,7 +230,10 @@ def test_the_seed_must_open_its_commitment() -> None:
 def test_credentials_match_the_roster() -> None:
     body = messages.encode_credentials(STUDY, [bytes(80), bytes(80)])
     assert len(messages.parse_credentials(body, STUDY, 2)) == 2
-    for wrong in (messages.encode_credentials(STUDY, [bytes(79), bytes(80)]), messages.encode_credentials(bytes(32), [bytes(80)] * 2)):
+    for wrong in (
+        messages.encode_credentials(STUDY, [bytes(79), bytes(80)]),
+        messages.encode_credentials(bytes(32), [bytes(80)] * 2),
+    ):
         with pytest.raises(Malformed):
             messages.parse_credentials(wrong, STUDY, 2)
     with pytest.raises(Malformed):

@@ -77,7 +77,9 @@ def test_predicting_for_oneself_without_data_warns(command: Command, model: Path
 
 
 def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_path: Path) -> None:
-    done = command("predict", model, "--people", _people(tmp_path, "who,coffee\na,many\n"), "--output", tmp_path / "p.csv")
+    done = command(
+        "predict", model, "--people", _people(tmp_path, "who,coffee\na,many\n"), "--output", tmp_path / "p.csv"
+    )
     assert done.code == 3 and "no such column: cups" in done.err
     assert not (tmp_path / "p.csv").exists()
     assert command("predict", model, "--people", tmp_path / "gone.csv").err.count("gone.csv") == 1
@@ -85,7 +87,11 @@ def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_p
 
 def test_a_prediction_by_a_model_that_noise_explains_is_said_with_caution(command: Command, tmp_path: Path) -> None:
     command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
-    for chance, shown, said in ((0.31, False, "31 of 100 such studies"), (0.004, True, ""), (0.0001, False, "1 of 100")):
+    for chance, shown, said in (
+        (0.31, False, "31 of 100 such studies"),
+        (0.004, True, ""),
+        (0.0001, False, "1 of 100"),
+    ):
         file = tmp_path / "told.json"
         file.write_text(json.dumps(MODEL | {"chance": chance, "shown": shown}))
         done = command("predict", file)
@@ -182,7 +188,9 @@ def test_each_measure_of_privacy_has_limits_of_its_own(command: Command) -> None
     assert "another budget" not in before
     shown = command("budget", "--measure", "zcdp", "--per-study", "0.05").out
     assert shown.startswith(before.rstrip()) and "0.3 of rho 0.3 left for noisy results about a person, in rho" in shown
-    told = json.loads(command("budget", "--measure", "pure-central", "--unit", "record", "--lifetime", "1", "--json").out)
+    told = json.loads(
+        command("budget", "--measure", "pure-central", "--unit", "record", "--lifetime", "1", "--json").out
+    )
     limits = {(one["measure"], one["unit"]): (one["lifetime"], one["per_study"]) for one in told["other_budgets"]}
     expected = {("pure-central", "person"): (4, 2), ("zcdp", "person"): (0.3, 0.05), ("pure-central", "record"): (1, 0)}
     assert limits == expected and (told["lifetime"], told["per_study"]) == (10, 5)

@@ -116,7 +116,9 @@ def test_nobody_there_says_try_again(command: Command, served: Served) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("typed", "code"), [("y", 0), ("yes", 0), ("YES", 0), ("n", 4), ("no", 4), ("", 4), ("maybe\ny", 0)])
+@pytest.mark.parametrize(
+    ("typed", "code"), [("y", 0), ("yes", 0), ("YES", 0), ("n", 4), ("no", 4), ("", 4), ("maybe\ny", 0)]
+)
 def test_the_answer_may_be_a_word_or_a_letter(command: Command, served: Served, typed: str, code: int) -> None:
     _person(command)
     assert command("join", served.link, typed=typed + "\n").code == code

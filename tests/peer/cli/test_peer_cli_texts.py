@@ -27,7 +27,9 @@ def test_a_purpose_cannot_add_a_line_to_the_consent_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    manifest = attrs.evolve(FakeAggregator.with_study(DECLARED, Clock(START)).manifest, purpose=f"Good.\n\n\n{FAKE}\n- It is free.")
+    manifest = attrs.evolve(
+        FakeAggregator.with_study(DECLARED, Clock(START)).manifest, purpose=f"Good.\n\n\n{FAKE}\n- It is free."
+    )
     sheet = explain(manifest, Policy(), Ledger(10 * 10**9, ()), START)
     show_sheet(sheet, own_data(tmp_path / "data.sqlite", manifest.tables), tmp_path, queries=True)
     lines = capsys.readouterr().out.splitlines()

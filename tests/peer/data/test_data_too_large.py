@@ -1,4 +1,5 @@
-"""Data of more than can be copied for an evaluation: all values are missing then, and the owner is told before the yes."""
+"""Data of more than can be copied for an evaluation: all values are missing then, and the owner is told before the
+yes."""
 
 from __future__ import annotations
 

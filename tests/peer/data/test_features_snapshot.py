@@ -1,4 +1,5 @@
-"""A snapshot has a value for every feature whatever the data and the queries are, twice the same, and writes nothing."""
+"""A snapshot has a value for every feature whatever the data and the queries are, twice the same, and writes
+nothing."""
 
 from __future__ import annotations
 
@@ -126,27 +127,39 @@ cells = st.one_of(
     st.floats(),
     st.text(max_size=20),
     st.binary(max_size=10),
-    st.sampled_from(["2024-02-30", "2024-01-01T00:00:00Z", '{"a": 1}', '{"a":', "%a%", "9" * 400, "-0.0", "nan", "x" * 5000]),
+    st.sampled_from(
+        ["2024-02-30", "2024-01-01T00:00:00Z", '{"a": 1}', '{"a":', "%a%", "9" * 400, "-0.0", "nan", "x" * 5000]
+    ),
 )
 tables_of_data = st.lists(st.tuples(cells, cells, cells), max_size=6)
 
 expressions = st.recursive(
     st.sampled_from(
-        ["ts", "kind", "payload", "null", "1", "-1", "0.5", "'a'", "1e308", "9223372036854775807", ":as_of", "'$.a'", "x'00'"]
+        [
+            "ts", "kind", "payload", "null", "1", "-1", "0.5", "'a'", "1e308", "9223372036854775807", ":as_of", "'$.a'",
+            "x'00'",
+        ]
     ),
     lambda inner: st.one_of(
-        st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/", "%", "||", "<", "=", "like", "->>"]), inner),
+        st.builds(
+            "({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/", "%", "||", "<", "=", "like", "->>"]), inner
+        ),
         st.builds(
             "{}({})".format,
             st.sampled_from(
-                ["abs", "max", "min", "sum", "total", "avg", "count", "epoch", "julian", "sqrt", "ln", "exp", "variance",
-                 "median", "stddev", "length", "upper", "trim", "round", "sign", "typeof", "random", "json_type", "floor"]
+                [
+                    "abs", "max", "min", "sum", "total", "avg", "count", "epoch", "julian", "sqrt", "ln", "exp",
+                    "variance", "median", "stddev", "length", "upper", "trim", "round", "sign", "typeof", "random",
+                    "json_type", "floor",
+                ]
             ),
             inner,
         ),
         st.builds(
             "{}({}, {})".format,
-            st.sampled_from(["pow", "coalesce", "nullif", "instr", "substr", "json_extract", "round", "trim", "printf"]),
+            st.sampled_from(
+                ["pow", "coalesce", "nullif", "instr", "substr", "json_extract", "round", "trim", "printf"]
+            ),
             inner,
             inner,
         ),
@@ -162,11 +175,20 @@ generated = st.one_of(
     st.builds("select max({}) from events".format, expressions),
     st.builds("select sum(v) from (select {} v from events)".format, expressions),
     st.builds(
-        "with recursive r(v) as (select {} from events union all select {} from r, events) select count(*) from r".format,
-        expressions, expressions,
+        (
+            "with recursive r(v) as (select {} from events union all select {} from r, events) "
+            "select count(*) from r"
+        ).format,
+        expressions,
+        expressions,
     ),
     st.sampled_from(
-        [query for cases in (ACCEPTED, REFUSED, MALFORMED) for name, query in cases.items() if not name.startswith("copies")]
+        [
+            query
+            for cases in (ACCEPTED, REFUSED, MALFORMED)
+            for name, query in cases.items()
+            if not name.startswith("copies")
+        ]
     ),
     st.text(max_size=30),
 )  # fmt: skip
@@ -203,14 +225,19 @@ def test_total_over_hostile_data_and_queries(
 
 
 def test_a_text_longer_than_any_category_is_not_kept(database: Path) -> None:
-    long = "with recursive b(t, n) as (select 'x', 0 union all select t || t, n + 1 from b where n < {}) select max(t) from b"
+    long = (
+        "with recursive b(t, n) as (select 'x', 0 union all select t || t, n + 1 from b where n < {}) select max(t) "
+        "from b"
+    )
     asked = [Asked("short", "categorical", long.format(9)), Asked("long", "categorical", long.format(17))]
     taken = evaluate_here(database, asked, Asked("label", "categorical", long.format(17)), 0, tables=TABLES)
     assert len(str(taken.values["short"])) == 512
     assert (taken.values["long"], taken.label) == (None, None)
 
 
-def test_all_queries_together_end_in_time_however_many_stretch_it(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_queries_together_end_in_time_however_many_stretch_it(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By a clock that goes on by a second whenever somebody looks at it."""
     slow = (
         "with recursive b(t, n) as (select 'abcdefgh', 0 union all select t || t, n + 1 from b where n < 14), "

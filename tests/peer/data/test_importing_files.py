@@ -65,7 +65,14 @@ def test_csv(database: Path, write: Write, delimiter: str, name: str, newline: s
     words = {",": "commas", ";": "semicolons", "\t": "tabs"}[delimiter] + ", packed" * name.endswith("gz")
     kind = "tsv" if delimiter == "\t" else "csv"
     assert summary == ImportSummary(
-        "my_people_2", 2, ("age", "full_name", "groe", "id"), 0, (), 0, kind, f"a {kind.upper()} file separated by {words}"
+        "my_people_2",
+        2,
+        ("age", "full_name", "groe", "id"),
+        0,
+        (),
+        0,
+        kind,
+        f"a {kind.upper()} file separated by {words}",
     )
     assert rows(database, "select *, typeof(age), typeof(id) from my_people_2") == [
         (39, "Ann, B; C\tD", 1.5, "007", "integer", "text"),
@@ -269,7 +276,11 @@ def test_sqlite_takes_plain_rows_and_nothing_else(database: Path, tmp_path: Path
     summary = import_file(database, source)
     assert summary.table == "odd_name_e, log, keyed"
     assert summary.columns == ("odd_name_e.a_b", "odd_name_e.select", "odd_name_e.c", "log.a", "keyed.k", "keyed.v")
-    assert rows(database, 'select a_b, "select", c from odd_name_e') == [(1, "x", 2.5), (2, None, None), (3, None, None)]
+    assert rows(database, 'select a_b, "select", c from odd_name_e') == [
+        (1, "x", 2.5),
+        (2, None, None),
+        (3, None, None),
+    ]
     assert rows(database, "select * from keyed") == [("a", 1)]
     assert rows(database, "select type, name from sqlite_master where type <> 'table'") == []
     assert {name for (name,) in rows(database, "select name from sqlite_master")} == {"odd_name_e", "log", "keyed"}

@@ -49,13 +49,16 @@ def test_the_owner_sees_in_how_many_records_a_value_was_found(tmp_path: Path) ->
     found = taken_of(tmp_path, [(1, 30, 8, "x", 1), (2, 40, None, "x", None), (3, None, None, "x", 0)])
     shown = [(one.name, one.value, one.missing) for one in (*own_answers(STUDY, found), own_label(STUDY, found, 0))]
     assert shown == [
-        ("age", "in 2 of 3 records", False), ("sleep", "in 1 of 3 records", False), ("tired", "in 2 of 3 records", False)
+        ("age", "in 2 of 3 records", False), ("sleep", "in 1 of 3 records", False),
+        ("tired", "in 2 of 3 records", False)
     ]  # fmt: skip
     assert uncounted(STUDY, tmp_path / "data.sqlite") == ()
     none = taken_of(tmp_path, [(1, 30, None, "x", 5)])
     assert [one.missing for one in own_answers(STUDY, none)] == [False, True]
     assert uncounted(STUDY, tmp_path / "data.sqlite") == ("sleep", "tired")
-    assert all(one.missing and one.value == "nothing found" for one in own_answers(STUDY, snapshot_of(STUDY, missing(STUDY))))
+    assert all(
+        one.missing and one.value == "nothing found" for one in own_answers(STUDY, snapshot_of(STUDY, missing(STUDY)))
+    )
 
 
 def test_damaged_answers_of_records_are_none_and_records_of_another_form_are_refused() -> None:

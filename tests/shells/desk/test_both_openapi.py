@@ -1,4 +1,5 @@
-"""Both HTTP interfaces against their OpenAPI documents: whatever is sent, no server error and no undocumented answer."""
+"""Both HTTP interfaces against their OpenAPI documents: whatever is sent, no server error and no undocumented
+answer."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ async def _fuzz(folder: Path, document: dict[str, Any], origin: str, operations:
     source = folder / "openapi.json"
     source.write_text(json.dumps(document))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "schemathesis.cli", "run", str(source), "--url", origin, "--checks", CHECKS, "-n", EXAMPLES,
+        sys.executable, "-m", "schemathesis.cli", "run", str(source), "--url", origin, "--checks", CHECKS, "-n",
+        EXAMPLES,
         "--phases", "examples,coverage,fuzzing", "--seed", "5", "--warnings", "off", *more,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=folder,
     )
@@ -46,7 +48,10 @@ def _about(document: dict[str, Any], study: str) -> dict[str, Any]:
     """The same document, told which study there is: else every answer would be "no such study"."""
     known = copy.deepcopy(document)
     for item in known["paths"].values():
-        for one in [*item.get("parameters", []), *(p for op in item.values() if isinstance(op, dict) for p in op.get("parameters", []))]:
+        for one in [
+            *item.get("parameters", []),
+            *(p for op in item.values() if isinstance(op, dict) for p in op.get("parameters", [])),
+        ]:
             if one["name"] == "study":
                 one["schema"] = {"type": "string", "enum": [study, "0" * 64]}
     return known
@@ -61,7 +66,12 @@ async def test_what_peers_ask(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
         try:
-            await _fuzz(tmp_path, _about(public_document(), running.live.study.hex()), f"http://127.0.0.1:{port}", len(public_document()["paths"]))
+            await _fuzz(
+                tmp_path,
+                _about(public_document(), running.live.study.hex()),
+                f"http://127.0.0.1:{port}",
+                len(public_document()["paths"]),
+            )
         finally:
             await runner.cleanup()
         counted = Counter(running.live.answers.enrolments.exact()) + Counter(running.live.answers.packets.exact())
@@ -86,7 +96,9 @@ async def test_the_desk(tmp_path: Path) -> None:
             (cookie,) = list(desk.session.cookie_jar)
             document = await _desk_document(desk)
             allowed = ("-H", f"Cookie: {cookie.key}={cookie.value}", "-H", f"Origin: {desk.origin}")
-            await _fuzz(tmp_path, document, desk.origin, len(ROUTES) - 1, *allowed, "--exclude-operation-id", "sign_out")
+            await _fuzz(
+                tmp_path, document, desk.origin, len(ROUTES) - 1, *allowed, "--exclude-operation-id", "sign_out"
+            )
             assert (await desk.get("/")).status == 200
             await _fuzz(tmp_path, document, desk.origin, 1, *allowed, "--include-operation-id", "sign_out")
             assert (await desk.get("/")).status == 401

@@ -1,4 +1,5 @@
-"""The desk in real Chromium: the staff's whole way from a study's proposal to its published report, with scripts off."""
+"""The desk in real Chromium: the staff's whole way from a study's proposal to its published report, with scripts
+off."""
 
 from __future__ import annotations
 
@@ -79,8 +80,12 @@ def _wordy(text: str) -> str:
     """As people write: sentences and queries that do not fit into one line of a phone."""
     said, query = 'description = "Your age"', 'query = "SELECT age FROM person"'
     assert said in text and query in text
-    text = text.replace(said, 'description = "How many years ago you were born, as the office counts them, in full years"')
-    return text.replace(query, 'query = "SELECT CASE WHEN age IN (17, 18) THEN 18 WHEN age > 89 THEN 89 ELSE age END FROM person"')
+    text = text.replace(
+        said, 'description = "How many years ago you were born, as the office counts them, in full years"'
+    )
+    return text.replace(
+        query, 'query = "SELECT CASE WHEN age IN (17, 18) THEN 18 WHEN age > 89 THEN 89 ELSE age END FROM person"'
+    )
 
 
 def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp_path: Path) -> None:
@@ -94,7 +99,9 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         browser.press("New study")
         look.look("2a-form-empty")
         sample = tmp_path / "sample.csv"
-        sample.write_text("hours,forum,left_course\n" + "".join(f"{n},{('never', 'often')[n % 2]},{n % 2}\n" for n in range(40)))
+        sample.write_text(
+            "hours,forum,left_course\n" + "".join(f"{n},{('never', 'often')[n % 2]},{n % 2}\n" for n in range(40))
+        )
         browser.type("#title", "Leaving a course")
         browser.find("#sample").send_keys(str(sample))
         browser.press("Read the columns")
@@ -103,13 +110,19 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         browser.press("See what to expect")
         assert "The study is not complete yet" in browser.text and "in words: fill it in" in browser.text
         look.look("2b-form-faults")
-        for field, words in (("#purpose", "To help in time."), ("#contact", "staff@example.org"), ("#label_says", "Whether you left")):
+        for field, words in (
+            ("#purpose", "To help in time."),
+            ("#contact", "staff@example.org"),
+            ("#label_says", "Whether you left"),
+        ):
             browser.type(field, words)
         browser.press("See what to expect")
         assert "100 people are too few for this study at epsilon 2" in browser.text
         look.look("2c-form")
         browser.press("Write the study file")
-        assert "It can be published" in browser.text and "Leaving a course" in browser.find("#text").get_attribute("value")
+        assert "It can be published" in browser.text and "Leaving a course" in browser.find("#text").get_attribute(
+            "value"
+        )
         look.look("2-editor")
         _typed(browser, study_text().replace("epsilon = 2.0", "epsilon = 99"))
         browser.press("Check")
@@ -141,7 +154,10 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
             look.look(f"8-{name}")
         browser.open(study)
         people = tmp_path / "people.csv"
-        people.write_text("age,sex,income\n" + "".join(f"{20 + n},{'Male' if n % 2 else 'Female'},{'>50K' if n % 3 else '<=50K'}\n" for n in range(60)))
+        people.write_text(
+            "age,sex,income\n"
+            + "".join(f"{20 + n},{'Male' if n % 2 else 'Female'},{'>50K' if n % 3 else '<=50K'}\n" for n in range(60))
+        )
         browser.find("#people").send_keys(str(people))
         browser.press("Make that report")
         for fold in browser.driver.find_elements("css selector", "details:not([open]) > summary"):
@@ -169,7 +185,10 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         assert not [url for url in browser.asked() if not url.startswith((staff.desk.origin, "data:", "about:"))]
     browser.open(saved.as_uri())  # as a file: served, it is sandboxed, and the checker is a script
     browser.view(320, "light")
-    assert min(one.size["width"] for one in browser.driver.find_elements("css selector", "[aria-label=features] code")) > 150
+    assert (
+        min(one.size["width"] for one in browser.driver.find_elements("css selector", "[aria-label=features] code"))
+        > 150
+    )
     look.look("9-report")
     assert not look.faults, "\n".join(look.faults)
 
@@ -213,4 +232,7 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         browser.open(desk.desk.origin + "/")
         assert "Go on in the editorGo" not in browser.text
         browser.press("Go on in the form")
-        assert browser.find("#epsilon").get_attribute("value") == "3" and browser.find("#positive").get_attribute("value") == "1"
+        assert (
+            browser.find("#epsilon").get_attribute("value") == "3"
+            and browser.find("#positive").get_attribute("value") == "1"
+        )

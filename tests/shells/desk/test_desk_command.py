@@ -24,7 +24,9 @@ DESK = [sys.executable, "-m", "anonml", "aggregator", "desk", "--desk-port", "0"
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str], subprocess.Popen[str]]]:
-    process = subprocess.Popen([*DESK, str(tmp_path / "home")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*DESK, str(tmp_path / "home")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     try:
         said = json.loads(process.stdout.readline()) | json.loads(process.stdout.readline())
@@ -35,7 +37,9 @@ def desk(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str], subprocess.Pope
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+    return urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+    )
 
 
 def test_the_desk_as_a_process(desk: tuple[Path, dict[str, str], subprocess.Popen[str]]) -> None:
@@ -48,7 +52,13 @@ def test_the_desk_as_a_process(desk: tuple[Path, dict[str, str], subprocess.Pope
     link = json.loads(again.stdout)["desk"]
     assert link != said["desk"] and link.partition("?")[0] == said["desk"].partition("?")[0]
     assert "No study yet" in second.open(link).read().decode()
-    status = subprocess.run([sys.executable, "-m", "anonml", "aggregator", "status", "--json", "--home", str(home)], cwd=ROOT, check=True, capture_output=True, text=True)
+    status = subprocess.run(
+        [sys.executable, "-m", "anonml", "aggregator", "status", "--json", "--home", str(home)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert json.loads(status.stdout) == []
     process.send_signal(signal.SIGTERM)
     out, errors = process.communicate(timeout=20)

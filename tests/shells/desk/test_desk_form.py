@@ -1,4 +1,5 @@
-"""The form for a study: a sample's columns, a verdict with lint's own figures, a file that lints, a draft that stays."""
+"""The form for a study: a sample's columns, a verdict with lint's own figures, a file that lints, a draft that
+stays."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ SAMPLE = "Student,Hours,Forum,left_course\n" + "".join(
 )
 FILLED = {
     "title": "Leaving a course", "purpose": "To see early who needs help.", "contact": "staff@example.org",
-    "label": "left_course", "label_says": "Whether you left the course", "positive": "1", "epsilon": "2", "minimum": "100",
+    "label": "left_course", "label_says": "Whether you left the course", "positive": "1", "epsilon": "2",
+    "minimum": "100",
 }
 
 
@@ -39,7 +41,9 @@ def _fields(**changed: str) -> dict[str, str]:
 
 def test_a_sample_gives_names_round_ranges_and_shared_values_alone() -> None:
     student, hours, forum, left = sample_columns(SAMPLE)
-    assert (student.name, student.numeric, student.values) == ("student", False, ()), "a value of one person is not taken"
+    assert (student.name, student.numeric, student.values) == ("student", False, ()), (
+        "a value of one person is not taken"
+    )
     assert (hours.numeric, hours.low, hours.high) == (True, 0, 90) and hours.name == "hours"
     assert set(forum.values) == {"never", "sometimes", "often"} and left.values == ("0", "1")
     (below,) = sample_columns("t\n" + "\n".join(str(-7.3 + n) for n in range(20)))
@@ -58,11 +62,16 @@ def test_the_file_that_the_form_writes_lints_and_says_what_was_typed() -> None:
 
 
 @pytest.mark.parametrize(("field", "value", "at", "word"), [
-    ("minimum", "many", "minimum", "At least so many people"), ("minimum", "1", "minimum", "from 2 on"), ("epsilon", "0", "epsilon", "Epsilon"),
-    ("c1_high", "-5", "c1_low", "hours, From"), ("c1_low", "nan", "c1_low", "hours, From"), ("c1_cuts", "10,40", "c1_cuts", "hours, Own cut points"),
-    ("c2_categories", "", "c2_categories", "forum, Categories"), ("label", "", "label", "choose one"), ("positive", "", "positive", "at least one"),
-    ("positive", "1\n0", "negative", "Values that count as no"), ("enrol", "soon", "enrol", "7d, 12h or 90s"), ("admission", "nobody", "admission", "Admission"),
-    ("title", "", "title", "fill it in"), ("rate", "120", "rate", "below 100"), ("label_says", "", "label_says", "fill it in"), ("c1_use", "", "c1_use", "tick"),
+    ("minimum", "many", "minimum", "At least so many people"), ("minimum", "1", "minimum", "from 2 on"),
+    ("epsilon", "0", "epsilon", "Epsilon"),
+    ("c1_high", "-5", "c1_low", "hours, From"), ("c1_low", "nan", "c1_low", "hours, From"),
+    ("c1_cuts", "10,40", "c1_cuts", "hours, Own cut points"),
+    ("c2_categories", "", "c2_categories", "forum, Categories"), ("label", "", "label", "choose one"),
+    ("positive", "", "positive", "at least one"),
+    ("positive", "1\n0", "negative", "Values that count as no"), ("enrol", "soon", "enrol", "7d, 12h or 90s"),
+    ("admission", "nobody", "admission", "Admission"),
+    ("title", "", "title", "fill it in"), ("rate", "120", "rate", "below 100"),
+    ("label_says", "", "label_says", "fill it in"), ("c1_use", "", "c1_use", "tick"),
 ])
 def test_a_fault_is_told_once_in_the_forms_words_at_its_field(field: str, value: str, at: str, word: str) -> None:
     fields = _fields() | {field: value} | ({"c2_use": ""} if field == "c1_use" else {})
@@ -74,7 +83,11 @@ def test_a_fault_is_told_once_in_the_forms_words_at_its_field(field: str, value:
 
 
 def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
-    for changed, seconds in (({"pace": "trial"}, 195), ({"pace": "trial", "c1_cuts": "10 40,"}, 160), ({"enrol": "150s", "collect": "12h"}, 151_350)):
+    for changed, seconds in (
+        ({"pace": "trial"}, 195),
+        ({"pace": "trial", "c1_cuts": "10 40,"}, 160),
+        ({"enrol": "150s", "collect": "12h"}, 151_350),
+    ):
         fields = _fields(**{"minimum": "many"} if "pace" in changed else {}) | changed
         linted = lint_text(text_of(fields))
         assert linted.ok and linted.manifest is not None, linted.faults
@@ -90,7 +103,10 @@ def test_yes_is_filled_in_where_a_column_has_yes_and_no_alone() -> None:
     columns = sample_columns("left,forum\n" + "Yes,often\nNo,never\n" * 10)
     assert form.fields_of(form.with_columns(form.fields_of({"label": "left"}), columns))["positive"] == "Yes"
     assert form.fields_of(form.with_columns(form.fields_of({"label": "forum"}), columns))["positive"] == ""
-    assert form.fields_of(form.with_columns(form.fields_of({"label": "left", "positive": "No"}), columns))["positive"] == "No"
+    assert (
+        form.fields_of(form.with_columns(form.fields_of({"label": "left", "positive": "No"}), columns))["positive"]
+        == "No"
+    )
 
 
 async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tmp_path: Path) -> None:
@@ -101,14 +117,23 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     assert 'name="c0_use" value="on" checked' not in columns.text and 'name="c1_use" value="on" checked' in columns.text
     assert "60 rows, 4 columns read: student, hours, forum, left_course" in words_of(columns.text)
     assert columns.text.count('id="answer"') == 1 and 'action="/form#answer"' in columns.text
-    assert "To be checked: this range is taken from the sample" in words_of(columns.text) and "To be corrected" in columns.text
+    assert (
+        "To be checked: this range is taken from the sample" in words_of(columns.text)
+        and "To be corrected" in columns.text
+    )
     assert 'name="c3_use"' not in columns.text and "Nobody is asked about left_course" in words_of(columns.text)
-    checked_page = (await desk.post("/form", draft=draft, **_fields(read="60 rows read", c1_high="80", c1_says="Hours you learned"))).text
+    checked_page = (
+        await desk.post("/form", draft=draft, **_fields(read="60 rows read", c1_high="80", c1_says="Hours you learned"))
+    ).text
     assert checked_page.count("To be checked") == 1 and checked_page.count("To be corrected") == 1, "of forum alone"
     assert "60 rows read" in checked_page and checked_page.count('id="answer"') == 1
     faulty = (await desk.post("/form", draft=draft, **_fields(title="", c1_high="-5"))).text
     assert faulty.index('id="answer"') < faulty.index("<form method=\"post\" action=\"/form#answer\"")
-    assert '<a href="#title">' in faulty and 'aria-describedby="c1_low-fault" aria-invalid="true"' in faulty and "study.toml" not in faulty
+    assert (
+        '<a href="#title">' in faulty
+        and 'aria-describedby="c1_low-fault" aria-invalid="true"' in faulty
+        and "study.toml" not in faulty
+    )
     checked = words_of((await desk.post("/form", draft=draft, **_fields())).text)
     assert "the study takes 11 d 6 h" in checked
     written = await desk.post("/form/text", draft=draft, **_fields())
@@ -117,7 +142,9 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     lint = CliRunner().invoke(application("study"), ["lint", str(tmp_path / "study.toml"), "--json"], obj=wiring())
     figures = json.loads(lint.stdout)
     assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in checked
-    assert f"in {round(100 * figures['shown'])} of 100 made-up studies" in checked and "100 people are too few" in checked
+    assert (
+        f"in {round(100 * figures['shown'])} of 100 made-up studies" in checked and "100 people are too few" in checked
+    )
     fragment = await desk.post("/form/outlook", draft=draft, **_fields())
     manifest = lint_text(text_of(_fields())).manifest
     assert manifest is not None
@@ -125,7 +152,10 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     assert "With 100 people" in why and line.startswith("cuts of hours: such as cuts = [")
     assert why in html.unescape(fragment.text) and line in html.unescape(fragment.text)
     assert lint_text(text_of(_fields(c1_cuts="10 40"))).suggested == ()
-    assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in words_of(fragment.text) and "<html" not in fragment.text
+    assert (
+        f"its expected ROC AUC is {figures['expected_auc']:.2f}." in words_of(fragment.text)
+        and "<html" not in fragment.text
+    )
 
 
 async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
@@ -140,7 +170,10 @@ async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
             assert 'value="Leaving a course"' in page and "Ask about age_in_years" in words_of(page)
             written = await again.post("/form/text", draft=draft, **FILLED)
             looked = (await again.get(f"/editor?draft={draft}")).text
-            assert f'<a href="/form?draft={draft}">Back to the form of this study</a>' in looked and "Its comments say" in looked
+            assert (
+                f'<a href="/form?draft={draft}">Back to the form of this study</a>' in looked
+                and "Its comments say" in looked
+            )
             shown = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", looked, re.DOTALL)
             assert shown is not None
             await again.post("/editor", draft=draft, text=html.unescape(shown[1]).replace("\n", "\r\n"))
@@ -148,7 +181,9 @@ async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
             assert "was changed in the editor" not in (await again.get(f"/form?draft={draft}")).text
             bare = (await again.post("/editor", draft=draft, text="changed = 1")).text
             assert "Its comments say" not in bare
-            assert "was changed in the editor" in (await again.get(f"/form?draft={draft}")).text and written.status == 200
+            assert (
+                "was changed in the editor" in (await again.get(f"/form?draft={draft}")).text and written.status == 200
+            )
             assert (await again.get(f"/form?draft={Drafts.new()}")).status == 404
             assert (await again.post("/form", draft="../x", epsilon="2")).status == 400
             assert (await again.upload("/form/columns", "sample", "a,a\n1,2\n", draft=draft)).status == 400
@@ -156,7 +191,9 @@ async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
 
 async def test_of_many_questions_at_once_the_newest_is_answered_and_the_draft_keeps_the_last(desk: Desk) -> None:
     draft = _draft_in((await desk.get("/form")).text)
-    asked = [desk.post("/form/outlook", draft=draft, **_fields(epsilon=epsilon)) for epsilon in ("2.25", "2.5", "2.75", "3")]
+    asked = [
+        desk.post("/form/outlook", draft=draft, **_fields(epsilon=epsilon)) for epsilon in ("2.25", "2.5", "2.75", "3")
+    ]
     answers = [words_of(answer.text) for answer in await asyncio.gather(*asked)]
     assert any("of 100 made-up studies" in said for said in answers)
     assert all("of 100 made-up studies" in said or "was not tried out" in said for said in answers)

@@ -40,7 +40,8 @@ async def test_cards_say_what_to_do_and_the_table_has_the_same_links(desk: Desk)
     table = await desk.post(f"{_at(desk)}/invites.csv", links="\n".join(links))
     assert table.headers["Content-Type"].startswith("text/csv") and "attachment" in table.headers["Content-Disposition"]
     assert list(csv.reader(io.StringIO(table.text))) == [
-        ["number", "link", "command"], *([str(n), link, f"anonml peer open '{link}'"] for n, link in enumerate(links, 1))
+        ["number", "link", "command"],
+        *([str(n), link, f"anonml peer open '{link}'"] for n, link in enumerate(links, 1))
     ]
     assert said.count("reads it from a photo") == 3
     other = parse_invite(links[0]).link().replace(desk.app.studies()[0].study.hex(), "0" * 64)
@@ -54,15 +55,26 @@ async def test_links_of_this_machine_say_so_before_and_after_they_are_drawn(desk
         assert said in words_of((await desk.get(_at(desk))).text)
         assert "This is this machine alone." in words_of((await desk.get("/")).text)
     drawn = words_of((await desk.post(f"{_at(desk)}/invites", count="1", address=HERE)).text)
-    assert said in drawn and "publish it again for people anywhere, through Tor, and" in drawn and "--loopback" not in drawn
+    assert (
+        said in drawn
+        and "publish it again for people anywhere, through Tor, and" in drawn
+        and "--loopback" not in drawn
+    )
 
 
 async def test_one_page_for_a_class(tmp_path: Path) -> None:
-    async with in_memory(tmp_path / "open", study_text(admission="open")) as running, opened(running.app, running) as desk:
+    async with (
+        in_memory(tmp_path / "open", study_text(admission="open")) as running,
+        opened(running.app, running) as desk,
+    ):
         with running.app.home.place(HERE):
             page = await desk.get(f"{_at(desk)}/class")
             assert "One page for a whole class" in words_of((await desk.get(_at(desk))).text)
-            assert len(_links(page.text)) == 1 and page.text.count("<svg") == 1 and parse_invite(_links(page.text)[0]).code == ""
+            assert (
+                len(_links(page.text)) == 1
+                and page.text.count("<svg") == 1
+                and parse_invite(_links(page.text)[0]).code == ""
+            )
     async with in_memory(tmp_path / "invite", study_text()) as running, opened(running.app, running) as desk:
         page = await desk.get(f"{_at(desk)}/class")
         assert "Cards to print, one for each person" in words_of((await desk.get(_at(desk))).text)
@@ -73,7 +85,9 @@ def test_the_terminal_writes_a_table_and_a_mail(tmp_path: Path) -> None:
     home, run, target = str(tmp_path / "home"), CliRunner(), tmp_path / "links.csv"
     for typed in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--home", home]):
         assert run.invoke(studies, typed, catch_exceptions=False).exit_code == 0
-    done = run.invoke(commands, ["invite", "--count", "4", "--csv", str(target), "--home", home], catch_exceptions=False)
+    done = run.invoke(
+        commands, ["invite", "--count", "4", "--csv", str(target), "--home", home], catch_exceptions=False
+    )
     rows = list(csv.reader(io.StringIO(target.read_text("utf-8"))))
     assert len({parse_invite(link).code for _, link, _ in rows[1:]}) == 4 and target.stat().st_mode & 0o777 == 0o600
     assert PLACE in done.stdout and "anonml://" not in done.stdout
@@ -85,7 +99,11 @@ def test_the_terminal_writes_a_table_and_a_mail(tmp_path: Path) -> None:
 async def test_the_mail_has_the_fingerprint_the_wheel_and_the_place_of_the_link(desk: Desk) -> None:
     manifest = desk.app.studies()[0].manifest
     text = mail(manifest)
-    assert words(manifest.study_id) in text and re.search(r"anonml-[\d.]+-py3-none-any\.whl", text) and text.count(PLACE) == 1
+    assert (
+        words(manifest.study_id) in text
+        and re.search(r"anonml-[\d.]+-py3-none-any\.whl", text)
+        and text.count(PLACE) == 1
+    )
     assert "study: Income.\n" in text and "study: Why?\n" in mail(evolve(manifest, title="Why?"))
 
 

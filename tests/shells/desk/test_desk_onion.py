@@ -54,7 +54,19 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path, private_tor: PrivateNetwork) -> Iterator[Served]:
-    words = [sys.executable, "-m", "anonml", "aggregator", "desk", "--onion", "--desk-port", "0", "--json", "--home", str(tmp_path / "home")]
+    words = [
+        sys.executable,
+        "-m",
+        "anonml",
+        "aggregator",
+        "desk",
+        "--onion",
+        "--desk-port",
+        "0",
+        "--json",
+        "--home",
+        str(tmp_path / "home"),
+    ]
     environment = os.environ | {"ANONML_TORRC": str(private_tor.torrc_file)}
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
@@ -84,7 +96,10 @@ def test_a_study_is_published_and_invited_to_over_the_onion_and_the_desk_stays_h
     study = served.post("/editor", "/studies", text=study_text().replace('"100s"', '"1h"'), reach="onion")
     place = re.findall(r"/studies/[0-9a-f]{64}", study)[0]
     links = served.post(place, f"{place}/invites", count="2", address=served.address)
-    found = [parse_invite(html.unescape(link)) for link in re.findall(r"<code>anonml peer open '(anonml://[^<\s]+)'</code>", links)]
+    found = [
+        parse_invite(html.unescape(link))
+        for link in re.findall(r"<code>anonml peer open '(anonml://[^<\s]+)'</code>", links)
+    ]
     assert [one.address for one in found] == [served.address] * 2 and links.count("<svg") == 2
     look = [sys.executable, "-m", "anonml", "peer", "look", found[0].link(), "--json", "--home", str(tmp_path / "peer")]
     environment = os.environ | {"ANONML_TORRC": str(private_tor.torrc_file)}

@@ -1,4 +1,5 @@
-"""The desk's pages over real HTTP: from the editor to the published report, and never a link from a person to a packet."""
+"""The desk's pages over real HTTP: from the editor to the published report, and never a link from a person to a
+packet."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ from tests.support.desk_browser import Desk, opened, words_of
 from tests.support.world import FakePeer, World, begin, make_app, sealed, study_text
 
 PEOPLE = "age,sex,income\n" + "".join(
-    f"{20 + 2 * number},{'Male' if number % 2 else 'Female'},{'>50K' if number % 3 else '<=50K'}\n" for number in range(30)
+    f"{20 + 2 * number},{'Male' if number % 2 else 'Female'},{'>50K' if number % 3 else '<=50K'}\n"
+    for number in range(30)
 )
 
 
@@ -86,9 +88,13 @@ async def test_from_the_editor_to_a_study_with_invites(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_is_a_page_that_says_what_to_do(desk: Desk) -> None:
-    for fields, status in (({"count": "0", "address": "127.0.0.1:1"}, 400), ({"count": "٣", "address": "127.0.0.1:1"}, 400),
-                           ({"count": "1" * 5000, "address": "127.0.0.1:1"}, 400), ({"count": "2"}, 400),
-                           ({"count": "1", "address": "example.org:80"}, 409)):
+    for fields, status in (
+        ({"count": "0", "address": "127.0.0.1:1"}, 400),
+        ({"count": "٣", "address": "127.0.0.1:1"}, 400),
+        ({"count": "1" * 5000, "address": "127.0.0.1:1"}, 400),
+        ({"count": "2"}, 400),
+        ({"count": "1", "address": "example.org:80"}, 409),
+    ):
         answer = await desk.post(f"{_at(desk)}/invites", **fields)
         assert answer.status == status and "Not done" in answer.text
     assert (await desk.post(f"{_at(desk)}/allow", keys="00")).status == 409
@@ -102,7 +108,11 @@ async def test_a_refusal_is_a_page_that_says_what_to_do(desk: Desk) -> None:
 async def test_counts_move_in_steps_until_collection_has_closed(desk: Desk) -> None:
     await _of(desk).enrol(8)
     page = words_of((await desk.get(_at(desk))).text)
-    assert "enrolled fewer than 50" in page and "minimum 2 (reached)" in page and "accepted" not in page.partition("Estimates")[0].partition("Packets")[2]
+    assert (
+        "enrolled fewer than 50" in page
+        and "minimum 2 (reached)" in page
+        and "accepted" not in page.partition("Estimates")[0].partition("Packets")[2]
+    )
     assert "enrolled fewer than 50" in words_of((await desk.get("/")).text)
 
 
@@ -147,9 +157,13 @@ async def test_the_page_keeps_technical_figures_behind_a_fold(desk: Desk) -> Non
     assert "the odds about that member move by at most a factor of" in plain and "replace-one" in words_of(page)
     assert not any(word in plain for word in ("replace-one", "at delta", "marginals", "Record-level sum"))
     editor = (await desk.post("/editor", text=study_text())).text
-    assert "krr" in editor and "krr" not in re.sub(r"<details.*?</details>|<textarea.*?</textarea>", "", editor, flags=re.DOTALL)
+    assert "krr" in editor and "krr" not in re.sub(
+        r"<details.*?</details>|<textarea.*?</textarea>", "", editor, flags=re.DOTALL
+    )
     said = words_of((await desk.get("/")).text)
-    assert f"Its key in words {words(desk.app.home.public_key)}" in said and said.index("Its key in words") < said.index(desk.app.home.public_key.hex())
+    assert f"Its key in words {words(desk.app.home.public_key)}" in said and said.index(
+        "Its key in words"
+    ) < said.index(desk.app.home.public_key.hex())
 
 
 @pytest.mark.slow
@@ -178,7 +192,8 @@ async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None
     said = words_of(page.text)
     assert "packets kept 8 of 8" in said and "Now: published" in said and "Record-level sum: 2" in said
     assert "No survey has 50 packets" in said and not re.search(r"-?\d\.\d{3} to -?\d\.\d{3}", said)
-    shown = json.loads((await desk.get(f"{_at(desk)}/model.json")).text)["shown"]  # by chance alone eight people rarely show something
+    # By chance alone eight people rarely show something.
+    shown = json.loads((await desk.get(f"{_at(desk)}/model.json")).text)["shown"]
     assert ("take this model as no better than the base rate" in said) is (shown is False)
     assert "Read the report" in said and "kept for" in said
     assert "collection (done)" in said and "Nobody can close, train or publish earlier" in said
@@ -201,7 +216,10 @@ async def test_the_report_and_its_test_set(desk: Desk) -> None:
     kept = await desk.get(f"{_at(desk)}/report?save=1")
     assert kept.text == published.text and "Content-Disposition" not in published.headers
     assert re.fullmatch(r'attachment; filename="report-[0-9a-f]{8}\.html"', kept.headers["Content-Disposition"])
-    assert "attachment" in (await desk.upload(f"{_at(desk)}/report", "people", PEOPLE, save="1")).headers["Content-Disposition"]
+    assert (
+        "attachment"
+        in (await desk.upload(f"{_at(desk)}/report", "people", PEOPLE, save="1")).headers["Content-Disposition"]
+    )
     evaluated = await desk.upload(f"{_at(desk)}/report", "people", PEOPLE)
     said = words_of(evaluated.text)
     assert evaluated.status == 200 and "30 test people" in said and "Errors by subgroup" in said and "ROC curve" in said
@@ -241,8 +259,16 @@ async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.Log
     peers = await _finished(desk)
     live = _of(desk).live
     tags = {pseudonym(peer.credential, tag_context(live.manifest, 0)).hex() for peer in peers if peer.credential}
-    packets = [one for survey in live.manifest.surveys for one in await live.tools.packets.of_survey(live.study, 0, survey.survey)]
-    secrets = tags | {parse_published(one).token.hex()[:64] for one in packets} | {parse_published(one).token[:48].hex()[:12] for one in packets}
+    packets = [
+        one
+        for survey in live.manifest.surveys
+        for one in await live.tools.packets.of_survey(live.study, 0, survey.survey)
+    ]
+    secrets = (
+        tags
+        | {parse_published(one).token.hex()[:64] for one in packets}
+        | {parse_published(one).token[:48].hex()[:12] for one in packets}
+    )
     assert tags == {parse_published(one).token[:48].hex() for one in packets}
     keys = {bytes(peer.key.verify_key).hex() for peer in peers}
     assert len(tags) == len(packets) == len(keys) == 8
@@ -261,7 +287,8 @@ async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.Log
     roster = seen[f"/studies/{live.study.hex()}/roster"].text
     assert re.findall(r"<code>([0-9a-f]{64})</code>", roster) == sorted(keys)
     await _fails_quoting(sorted(secrets | keys))
-    # Lines of tests' own asyncio and aiosqlite (statements with parameters hidden are the store's) say no secret either.
+    # Lines of tests' own asyncio and aiosqlite (statements with parameters hidden are the store's) say no secret
+    # either.
     ours = [one.getMessage() for one in caplog.records if one.name.startswith(("aggregator", "anon", "aiohttp"))]
     assert any("a fault in this program" in line for line in ours), "a failure that quotes secrets was logged"
     assert not any(word in line for line in ours for word in secrets | keys)
@@ -313,7 +340,9 @@ async def test_metrics_are_for_who_holds_the_token_and_count_in_steps(desk: Desk
     samples = [line for line in found.text.splitlines() if not line.startswith("#")]
     assert 'anonml_studies{phase="published"} 1' in samples
     counts = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in samples}
-    assert all(re.fullmatch(r'[a-z_]+\{(study="[0-9a-f]{64}"|phase="[a-z]+")(,word="[a-z-]+")?\}', name) for name in counts)
+    assert all(
+        re.fullmatch(r'[a-z_]+\{(study="[0-9a-f]{64}"|phase="[a-z]+")(,word="[a-z-]+")?\}', name) for name in counts
+    )
     assert all(number % 50 == 0 for name, number in counts.items() if "studies" not in name and "documents" not in name)
 
 
@@ -331,7 +360,10 @@ async def test_the_link_is_kept_for_the_owner_and_changes_with_each_use(desk: De
 async def test_signing_out_ends_the_session(desk: Desk) -> None:
     await desk.get("/")
     page = await desk.post("/sign-out")
-    assert "Signed out; <code>anonml aggregator desk</code> prints a new link." in page.text and "To all studies" not in page.text
+    assert (
+        "Signed out; <code>anonml aggregator desk</code> prints a new link." in page.text
+        and "To all studies" not in page.text
+    )
     assert (await desk.get("/")).status == 401
 
 
@@ -359,8 +391,12 @@ async def test_pages_hold_nothing_inline_and_ask_nothing_of_others(desk: Desk) -
     for route in ROUTES:
         if route.method == "GET" and route.sends == "text/html" and route.name != "report":
             page = (await desk.get(route.path.replace("{study}", _of(desk).live.study.hex()))).text
-            assert not re.search(r"<style|<script(?! src=\"/desk.js\")|\sstyle=|\son[a-z]+=|javascript:", page), route.path
-            assert not [one for one in re.findall(r'(?:src|href|action)="([^"]*)"', page) if not one.startswith(("/", "#"))]
+            assert not re.search(r"<style|<script(?! src=\"/desk.js\")|\sstyle=|\son[a-z]+=|javascript:", page), (
+                route.path
+            )
+            assert not [
+                one for one in re.findall(r'(?:src|href|action)="([^"]*)"', page) if not one.startswith(("/", "#"))
+            ]
             assert "<html lang=" in page and page.count("<h1>") == 1 and "width=device-width" in page
 
 

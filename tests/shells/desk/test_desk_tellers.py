@@ -18,7 +18,9 @@ from tests.support.teller_links import MemoryTeller
 from tests.support.world import World, begin
 
 NAMES = ("clinic", "students")
-TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES))
+TELLERS = "".join(
+    f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES)
+)
 STUDY = sum_study(TABLES, TELLERS, minimum=3).replace('"1h"', '"100s"').replace('"10m"', '"20s"')
 
 
@@ -57,7 +59,9 @@ async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Pat
     async with a_desk(tmp_path) as (desk, world, tellers):
         before = await page(desk, world)
         assert "then the tellers add it up, and sum and transcripts are published" in before
-        assert "the packets hold sealed shares for tellers, which tell nothing here" in before and "Unbiased" not in before
+        assert (
+            "the packets hold sealed shares for tellers, which tell nothing here" in before and "Unbiased" not in before
+        )
         assert "waits for the teller" not in before and "needs you" not in before
         tellers[1].away = lambda call: call == "admit"
         await world.go_on(until=world.closes - 1)
@@ -67,7 +71,9 @@ async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Pat
         words = await page(desk, world)
         assert "This study waits for the teller students since" in words
         assert "the teller students does not answer (away). Nothing is lost. Ask who runs it" in words
-        assert "If nothing changes until" in words and "the study ends without a sum" in words and "needs you" not in words
+        assert (
+            "If nothing changes until" in words and "the study ends without a sum" in words and "needs you" not in words
+        )
         world.clock.seconds += 400
         await world.app.tick()
         await work(world, 1)

@@ -1,4 +1,5 @@
-"""An invite as a QR code, in the terminal and on the desk's page: a peer's page reads the link out of a picture of it."""
+"""An invite as a QR code, in the terminal and on the desk's page: a peer's page reads the link out of a picture of
+it."""
 
 from __future__ import annotations
 
@@ -41,14 +42,21 @@ def seen(lines: list[str]) -> str:
 
 def test_the_terminal_draws_each_link_and_says_it(tmp_path: Path) -> None:
     home, run = str(tmp_path / "home"), CliRunner()
-    for words in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--loopback", "--home", home]):
+    for words in (
+        ["init", str(tmp_path / "study.toml")],
+        ["publish", str(tmp_path / "study.toml"), "--loopback", "--home", home],
+    ):
         assert run.invoke(studies, words, catch_exceptions=False).exit_code == 0
-    said = run.invoke(commands, ["invite", "--count", "2", "--qr", "--home", home], env={"COLUMNS": "80"}, catch_exceptions=False).stdout
+    said = run.invoke(
+        commands, ["invite", "--count", "2", "--qr", "--home", home], env={"COLUMNS": "80"}, catch_exceptions=False
+    ).stdout
     links = re.findall(r"anonml://\S+", said)
     assert len({parse_invite(link).code for link in links}) == 2
     drawn = re.split(r"anonml://\S+\n", said)
     assert [seen(block.splitlines()) for block in drawn if block.strip()] == links
-    figures = json.loads(run.invoke(commands, ["invite", "--qr", "--json", "--home", home], catch_exceptions=False).stdout)
+    figures = json.loads(
+        run.invoke(commands, ["invite", "--qr", "--json", "--home", home], catch_exceptions=False).stdout
+    )
     assert seen(figures[0]["drawing"]) == figures[0]["text"]
     plain = run.invoke(commands, ["invite", "--home", home], catch_exceptions=False).stdout
     assert parse_invite(plain) and plain.count("\n") == 1
@@ -66,6 +74,8 @@ async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
             (live,) = app.studies()
             await desk.get(f"/studies/{live.study.hex()}")
             page = await desk.post(f"/studies/{live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
-    links = [one.replace("&amp;", "&") for one in re.findall(r"<code>anonml peer open '(anonml://[^<]+)'</code>", page.text)]
+    links = [
+        one.replace("&amp;", "&") for one in re.findall(r"<code>anonml peer open '(anonml://[^<]+)'</code>", page.text)
+    ]
     drawings = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
     assert [codes_in(scaled(one, 300)) for one in drawings] == [[link] for link in links] and len(links) == 2

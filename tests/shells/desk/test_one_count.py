@@ -1,4 +1,5 @@
-"""Desk, `status`, `serve` and `--json` show the same counts by one rule: in steps of 50 while they grow (design section 8)."""
+"""Desk, `status`, `serve` and `--json` show the same counts by one rule: in steps of 50 while they grow (design section
+8)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ async def _lines(running: World, home: Path, capsys: pytest.CaptureFixture[str])
     return " ".join(capsys.readouterr().out.split())
 
 
-async def test_five_who_enrolled_are_as_many_on_every_surface(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_five_who_enrolled_are_as_many_on_every_surface(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = tmp_path / "home"
     async with in_memory(home, study_text()) as running:
         peers = await running.enrol(PEOPLE)
@@ -43,13 +46,16 @@ async def test_five_who_enrolled_are_as_many_on_every_surface(tmp_path: Path, ca
             assert (told["enrolled"], told["enrolled_exact"], told["enough"]) == (0, False, True)
             await running.close_enrolment(peers)
             (status,) = await running.app.status()
-            assert f"enrolled {PEOPLE} minimum" in words_of((await desk.get(f"/studies/{running.live.study.hex()}")).text)
+            assert f"enrolled {PEOPLE} minimum" in words_of(
+                (await desk.get(f"/studies/{running.live.study.hex()}")).text
+            )
             assert str(status.enrolled) == str(PEOPLE) and status.enrolment_answers == {"accepted": PEOPLE}
             assert f"{PEOPLE} enrolled" in await _lines(running, home, capsys)
 
 
 @pytest.mark.parametrize(("number", "final", "said"), [
-    (0, False, "fewer than 50"), (STEP - 1, False, "fewer than 50"), (STEP, False, "50 or more"), (149, False, "100 or more"),
+    (0, False, "fewer than 50"), (STEP - 1, False, "fewer than 50"), (STEP, False, "50 or more"),
+    (149, False, "100 or more"),
     (0, True, "0"), (49, True, "49"), (149, True, "149"),
 ])
 def test_a_count_that_grows_moves_in_steps(number: int, final: bool, said: str) -> None:

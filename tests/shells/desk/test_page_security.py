@@ -42,7 +42,9 @@ async def page() -> AsyncIterator[Page]:
     async def fail(_: web.Request) -> web.Response:
         raise ValueError("a value out of somebody's data")
 
-    app.add_routes([web.get("/", show), web.post("/change", change), web.get("/fail", fail), web.get("/metrics", show_metrics)])
+    app.add_routes(
+        [web.get("/", show), web.post("/change", change), web.get("/fail", fail), web.get("/metrics", show_metrics)]
+    )
     runner = web.AppRunner(app, access_log=None)
     hosts: set[str] = set()
     protect(app, gate, hosts, bearers={"/metrics": "secret"})
@@ -81,7 +83,9 @@ async def test_the_link_lets_one_browser_in_once(page: Page, browser: aiohttp.Cl
     assert page.gate.link(page.origin) != link
 
 
-async def test_without_a_cookie_nothing_is_said_not_even_what_exists(page: Page, browser: aiohttp.ClientSession) -> None:
+async def test_without_a_cookie_nothing_is_said_not_even_what_exists(
+    page: Page, browser: aiohttp.ClientSession
+) -> None:
     bodies = set()
     for path in ("/", "/nowhere", "/fail"):
         async with browser.get(page.origin + path, cookies={"anonml-test": "0" * 64}) as answer:
@@ -111,8 +115,13 @@ async def test_other_hosts_and_origins_are_refused_also_with_the_cookie(
 async def test_a_form_needs_its_token_and_its_origin(page: Page, browser: aiohttp.ClientSession) -> None:
     token = await _enter(page, browser)
     url, own = page.origin + "/change", {"Origin": page.origin}
-    wrong = [({"word": "x"}, own), ({"word": "x", "form_token": "0" * 64}, own), ({"word": "x", "form_token": token}, {}),
-             ({"word": "x", "form_token": "\ud800"}, own), ({"word": "x", "form_token": Gate("other", os.urandom).form_token("s")}, own)]
+    wrong = [
+        ({"word": "x"}, own),
+        ({"word": "x", "form_token": "0" * 64}, own),
+        ({"word": "x", "form_token": token}, {}),
+        ({"word": "x", "form_token": "\ud800"}, own),
+        ({"word": "x", "form_token": Gate("other", os.urandom).form_token("s")}, own),
+    ]
     for data, headers in wrong:
         body = "&".join(f"{k}={v}" for k, v in data.items()).encode("utf-8", "surrogatepass")
         typed = headers | {"Content-Type": "application/x-www-form-urlencoded"}
@@ -137,7 +146,9 @@ async def test_every_answer_carries_the_headers(page: Page, browser: aiohttp.Cli
     assert "unsafe" not in HEADERS["Content-Security-Policy"] and "*" not in HEADERS["Content-Security-Policy"]
 
 
-async def test_a_fault_says_its_kind_alone(page: Page, browser: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_says_its_kind_alone(
+    page: Page, browser: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
     await _enter(page, browser)
     async with browser.get(page.origin + "/fail") as answer:
         assert "somebody" not in await answer.text()

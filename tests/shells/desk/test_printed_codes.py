@@ -34,7 +34,10 @@ CARD = round(4.2 / 2.54 * 150)
 printed = [
     pytest.mark.browser,
     pytest.mark.skipif(bool(missing()), reason=missing()),
-    pytest.mark.skipif(shutil.which("pdftoppm") is None, reason="pdftoppm is missing: install it (Debian: apt-get install poppler-utils)"),
+    pytest.mark.skipif(
+        shutil.which("pdftoppm") is None,
+        reason="pdftoppm is missing: install it (Debian: apt-get install poppler-utils)",
+    ),
 ]
 
 

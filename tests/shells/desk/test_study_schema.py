@@ -1,4 +1,5 @@
-"""The JSON Schema of study files: it accepts what is accepted, refuses what a key alone makes wrong, and names every key."""
+"""The JSON Schema of study files: it accepts what is accepted, refuses what a key alone makes wrong, and names every
+key."""
 
 from __future__ import annotations
 

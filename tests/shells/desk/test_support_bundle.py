@@ -29,7 +29,13 @@ async def _homes(folder: Path) -> tuple[Path, Path, set[str]]:
     """An aggregator's home with a finished study, a peer's home with data; and words that must stay here."""
     async with in_memory(folder / "staff-of-alice", study_text()) as running:
         peers = await running.collected(4)
-        secret = {running.live.study.hex(), running.app.home.public_key.hex(), "Income", "alice", *(bytes(one.key.verify_key).hex() for one in peers)}
+        secret = {
+            running.live.study.hex(),
+            running.app.home.public_key.hex(),
+            "Income",
+            "alice",
+            *(bytes(one.key.verify_key).hex() for one in peers),
+        }
     home = folder / "alice"
     environment = os.environ | {"HOME": str(folder), "ANONML_PEER_HOME": str(home)}
     data = folder / "diary.csv"

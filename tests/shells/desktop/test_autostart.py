@@ -1,7 +1,8 @@
 """Start at login, switched on and off by the command, into a real folder of a user.
 
-No user's systemd runs where these tests do, so `systemctl` is a script that writes down what it was asked, and enables as
-the real one does. Windows' registry is a dictionary behind `winreg`'s own names; nothing here ran on Windows or macOS.
+No user's systemd runs where these tests do, so `systemctl` is a script that writes down what it was asked, and enables
+as the real one does. Windows' registry is a dictionary behind `winreg`'s own names; nothing here ran on Windows or
+macOS.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is written
 
 def _files(folder: Path) -> dict[str, str]:
     found = sorted(one for one in folder.rglob("*") if not one.is_dir())
-    return {str(one.relative_to(folder)): str(one.readlink()) if one.is_symlink() else one.read_text("utf-8") for one in found}
+    return {
+        str(one.relative_to(folder)): str(one.readlink()) if one.is_symlink() else one.read_text("utf-8")
+        for one in found
+    }
 
 
 @pytest.fixture
@@ -85,7 +89,9 @@ def test_on_and_off_leave_nothing_but_what_was_there(command: Command, user: Pat
     assert command("autostart", "status", "--json").json["on"] is True
     assert UNIT in command("autostart", "off").out
     assert _files(user) == before
-    assert "nothing" in command("autostart", "off").out and command("autostart", "status", "--json").json["places"] == []
+    assert (
+        "nothing" in command("autostart", "off").out and command("autostart", "status", "--json").json["places"] == []
+    )
 
 
 def test_another_route_replaces_what_was_written(command: Command, user: Path, systemctl: Path) -> None:
@@ -133,7 +139,9 @@ def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(
     done = command("autostart", "on", "--as-root")
     assert done.code == 4 and "not written by this command" in done.err
     assert command("autostart", "off").code == 0
-    assert (user / UNIT).read_bytes() == content and [one.name for one in (user / ".config").rglob("*.*")] == [systemd_unit.NAME]
+    assert (user / UNIT).read_bytes() == content and [one.name for one in (user / ".config").rglob("*.*")] == [
+        systemd_unit.NAME
+    ]
     assert "enable" not in systemctl.read_text()
 
 
@@ -248,7 +256,9 @@ def _of_session(number: int) -> list[str]:
 
 @pytest.mark.process
 @pytest.mark.usefixtures("no_systemd")
-def test_what_was_written_starts_a_peer_that_works_and_ends_when_told(command: Command, served: Served, user: Path, tmp_path: Path) -> None:
+def test_what_was_written_starts_a_peer_that_works_and_ends_when_told(
+    command: Command, served: Served, user: Path, tmp_path: Path
+) -> None:
     command("budget", "--minimum-cohort", "3")
     assert command("join", served.link, "--yes").code == 0
     assert command("autostart", "on", "--as-root").code == 0
@@ -256,7 +266,13 @@ def test_what_was_written_starts_a_peer_that_works_and_ends_when_told(command: C
     (tmp_path / "attrs.py").write_text("raise SystemExit('a stray file was imported')")
     login = {"HOME": str(user), "PATH": "/usr/bin:/bin"}  # what a login gives, not what this shell has
     started = subprocess.Popen(
-        words, env=login, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        words,
+        env=login,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         deadline = time.monotonic() + PATIENCE
@@ -286,7 +302,9 @@ def _peer(home: Path) -> PeerApp:
     return PeerApp(PeerHome(home), no_route, time.time, os.urandom)
 
 
-async def test_it_waits_while_the_page_runs_the_home_and_takes_over_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_waits_while_the_page_runs_the_home_and_takes_over_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resident, "RETRY_SECONDS", 0.05)
     peer, seen = _peer(tmp_path), []
 

@@ -1,6 +1,7 @@
 """The peer as one program and as Briefcase's Debian package: built here, unpacked, and run with an empty environment.
 
-Minutes each, so they are soaked. Briefcase fetches a template; without a network $ANONML_BRIEFCASE_TEMPLATE names a copy.
+Minutes each, so they are soaked. Briefcase fetches a template; without a network $ANONML_BRIEFCASE_TEMPLATE names a
+copy.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def _run(program: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     alone = {"HOME": str(home), "PATH": "/nowhere"}
-    return subprocess.run([program, *words], env=alone, cwd="/", capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        [program, *words], env=alone, cwd="/", capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.mark.soak

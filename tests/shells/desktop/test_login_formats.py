@@ -40,8 +40,13 @@ def test_the_home_is_read_back_from_what_was_written(form: object, home: str) ->
     assert form.home_of(form.render(item(home))) == item(home).home  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("text", ["", "\x00", "[Unit]\nDescription=x\n", "X-AnonML-Home=nonsense", "[X-AnonML]\nHome=1", "<plist/>",
-                                  "<plist><dict><key>Label</key><string>org.anonml.peer</string></dict></plist>", "{}", "a peer run --stay b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\x00", "[Unit]\nDescription=x\n", "X-AnonML-Home=nonsense", "[X-AnonML]\nHome=1", "<plist/>",
+        "<plist><dict><key>Label</key><string>org.anonml.peer</string></dict></plist>", "{}", "a peer run --stay b",
+    ],
+)
 @pytest.mark.parametrize("form", [*FORMATS, run_key])
 def test_what_somebody_else_wrote_is_not_ours(form: object, text: str) -> None:
     assert form.home_of(text) is None  # type: ignore[attr-defined]
@@ -55,7 +60,13 @@ def _as_systemd_reads(unit: str, folder: Path) -> list[str]:
     path = folder / systemd_unit.NAME
     path.write_text(unit, encoding="utf-8")
     surroundings = {**os.environ, "XDG_RUNTIME_DIR": str(folder), "SYSTEMD_LOG_LEVEL": "debug", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(["systemd-analyze", "--user", "verify", str(path)], env=surroundings, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["systemd-analyze", "--user", "verify", str(path)],
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0 and "Unknown" not in done.stderr and "ignoring" not in done.stderr, done.stderr
     return [line.strip() for line in (done.stdout + done.stderr).splitlines()]
 

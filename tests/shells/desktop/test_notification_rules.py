@@ -85,7 +85,9 @@ def test_the_times_of_looks_come_from_nothing_but_randomness() -> None:
 
 def test_nothing_that_could_be_somebodys_is_in_a_sentence() -> None:
     assert set(SENTENCES) == set(Matter)
-    assert all("{" not in one and "%" not in one and not any(sign.isdigit() for sign in one) for one in SENTENCES.values())
+    assert all(
+        "{" not in one and "%" not in one and not any(sign.isdigit() for sign in one) for one in SENTENCES.values()
+    )
 
 
 # A home

@@ -50,7 +50,14 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A session bus of its own; its address is in the environment."""
     if shutil.which("dbus-daemon") is None:
         pytest.skip("dbus-daemon is missing")
-    command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", f"--address=unix:path={tmp_path}/bus"]
+    command = [
+        "dbus-daemon",
+        "--session",
+        "--nofork",
+        "--nopidfile",
+        "--print-address",
+        f"--address=unix:path={tmp_path}/bus",
+    ]
     daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert daemon.stdout is not None
@@ -116,7 +123,9 @@ def test_no_desktop_is_one_clear_line(bus: str) -> None:
         asyncio.run(notices._by_dbus("x"))
 
 
-async def test_where_nothing_can_notify_the_peer_runs_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_nothing_can_notify_the_peer_runs_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none() -> Any:
         raise Refused("nothing here can notify")
 

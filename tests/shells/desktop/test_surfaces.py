@@ -1,5 +1,5 @@
-"""The page behind a tray icon and in a window. The icon is real (X11, GTK, a session bus, a click) where those parts are
-installed; the window is toga's own dummy backend: no window on a screen was seen."""
+"""The page behind a tray icon and in a window. The icon is real (X11, GTK, a session bus, a click) where those parts
+are installed; the window is toga's own dummy backend: no window on a screen was seen."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def test_a_page_in_a_thread_answers_and_ends_in_order(tmp_path: Path) -> None:
     async def asked(link: str) -> int:
         import aiohttp
 
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session, session.get(link) as answer:
+        async with (
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+            session.get(link) as answer,
+        ):
             return answer.status
 
     closed: list[str] = []
@@ -157,7 +160,11 @@ def _gi() -> Path | None:
 
 def _missing() -> str:
     programs = [name for name in ("Xvfb", "trayer", "xdotool", "dbus-run-session") if shutil.which(name) is None]
-    typelibs = [name for name in ("Gtk-3.0", "AyatanaAppIndicator3-0.1") if not list(Path("/usr/lib").glob(f"*/girepository-1.0/{name}.typelib"))]
+    typelibs = [
+        name
+        for name in ("Gtk-3.0", "AyatanaAppIndicator3-0.1")
+        if not list(Path("/usr/lib").glob(f"*/girepository-1.0/{name}.typelib"))
+    ]
     return ", ".join([*programs, *typelibs, *([] if _gi() else ["PyGObject for this Python"])])
 
 
@@ -194,7 +201,12 @@ def test_a_click_on_a_real_icon_opens_the_page_and_the_end_is_in_order(tmp_path:
         }
         tail = f"echo $$ > {tmp_path}/pid; exec {sys.executable} -m anonml peer tray --home {tmp_path}/home"
         process = subprocess.Popen(
-            ["dbus-run-session", "--", "sh", "-c", tail], cwd=ROOT, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            ["dbus-run-session", "--", "sh", "-c", tail],
+            cwd=ROOT,
+            env=surroundings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         try:
             deadline = time.monotonic() + 30
@@ -243,6 +255,9 @@ def test_without_toga_the_browser_opens(tmp_path: Path) -> None:
 
 
 def test_no_command_pays_for_a_page_that_it_does_not_show() -> None:
-    asked = "import sys, peer.cli.main; print([one for one in ('jinja2', 'aiohttp.web_app', 'peer.web.server') if one in sys.modules])"
+    asked = (
+        "import sys, peer.cli.main; print([one for one in ('jinja2', 'aiohttp.web_app', 'peer.web.server') if one in "
+        "sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=ROOT)
     assert found.stdout.strip() == "[]"

@@ -29,8 +29,8 @@ DONE_AT_HOME = [
     ("GET", "/study/{study}/prediction"), ("POST", "/study/{study}/prediction"), ("GET", "/evidence"),
     ("GET", "/evidence/{number}"), ("GET", "/history"), ("GET", "/diagnosis"),
 ]
-"""Agreeing, limits, leaving, predictions and whatever else is no phone's. Every other route of the page is either on the
-list of what is allowed or refused as these are."""
+"""Agreeing, limits, leaving, predictions and whatever else is no phone's. Every other route of the page is either on
+the list of what is allowed or refused as these are."""
 
 
 def routes_of(phone: Phoned) -> list[tuple[str, str]]:
@@ -50,7 +50,9 @@ async def token_of(phone: Phoned) -> str:
 
 async def test_every_route_that_is_not_on_the_list_is_refused(phone: Phoned) -> None:
     routes = routes_of(phone)
-    assert set(DONE_AT_HOME) <= set(routes) and not any(route.startswith("/phones") for _, route in routes), "a route of the page has gone: look whether the list still means what it did"
+    assert set(DONE_AT_HOME) <= set(routes) and not any(route.startswith("/phones") for _, route in routes), (
+        "a route of the page has gone: look whether the list still means what it did"
+    )
     assert set(ALLOWED) <= {route for _, route in routes}
     body = f"{FORM_FIELD}={await token_of(phone)}&answer=yes&epsilon=1&lifetime=1&per_study=1&minimum_cohort=1"
     for method, route in routes:
@@ -64,7 +66,9 @@ async def test_the_list_and_the_computers_page_have_the_same_routes(phone: Phone
     """So that nothing is served to a phone that is not looked at above. The page of phones is the computer's alone."""
     async with visited(tmp_path / "other") as page:
         app = page.server._application()
-        at_home = sorted({(one.method, one.resource.canonical) for one in app.router.routes() if one.resource is not None})
+        at_home = sorted(
+            {(one.method, one.resource.canonical) for one in app.router.routes() if one.resource is not None}
+        )
     phones = {(one.method, one.path) for one in phones_page.routes if isinstance(one, web.RouteDef)}
     heads = {("HEAD", path) for method, path in phones if method == "GET"}
     assert set(at_home) - phones - heads == set(routes_of(phone)) and phones <= set(at_home)
@@ -96,7 +100,9 @@ def test_a_phones_pages_reach_nothing_else_of_the_peer_whatever_their_route(tmp_
             getattr(near.store, name)
     with pytest.raises(Refused, match="on the computer itself"):
         no_peer()
-    assert near.status() == [] and {"join", "leave", "set_policy", "run", "client", "evidence", "set_passphrase"} <= names
+    assert (
+        near.status() == [] and {"join", "leave", "set_policy", "run", "client", "evidence", "set_passphrase"} <= names
+    )
     app.close()
 
 
@@ -106,7 +112,12 @@ async def test_the_way_from_a_first_link_with_its_limits_is_no_phones(phone: Pho
     preview = await phone.upload("sleep.csv", b"age,cups,tired\n41,many,1\n", back="start")
     assert "lifetime" not in preview.text
     action = preview.url.removeprefix(f"http://{HOST}").partition("?")[0]
-    form = preview.form(f"{action}?back=") | {"answer": "import", "lifetime": "900", "per_study": "900", "minimum_cohort": "1"}
+    form = preview.form(f"{action}?back=") | {
+        "answer": "import",
+        "lifetime": "900",
+        "per_study": "900",
+        "minimum_cohort": "1",
+    }
     before = phone.peer.policy()
     got = await phone.post(f"{action}?back=start", form)
     assert "Imported" in got.words and phone.peer.policy() == before

@@ -1,4 +1,5 @@
-"""A phone's way in real Chromium, scripts off, under the onion's name: link, studies, consent, file, pause, and no further."""
+"""A phone's way in real Chromium, scripts off, under the onion's name: link, studies, consent, file, pause, and no
+further."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ async def test_a_phone_is_shut_out_and_pairing_switched_off_by_a_button(tmp_path
         assert "Pairing is on until" in shown.words and "Not come yet" in shown.words
         assert shown.form("/phones/revoke")["number"] == "1"
         got = await page.submit("/phones", "/phones/revoke")
-        assert "This phone is shut out." in got.words and "Revoked" in got.words and folder.state() == _state(page, True)
+        assert (
+            "This phone is shut out." in got.words and "Revoked" in got.words and folder.state() == _state(page, True)
+        )
         got = await page.submit("/phones", "/phones/off")
         assert "Pairing is off." in got.words and "Last time: phone (revoked), tablet (did not come)" in got.words
         await running

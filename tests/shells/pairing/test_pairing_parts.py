@@ -54,7 +54,8 @@ def test_every_phone_has_a_key_and_a_link_of_its_own_and_every_pairing_others() 
 
 
 @pytest.mark.parametrize("names", [
-    (), ("a",) * (MOST_PHONES + 1), ("phone", "Phone"), ("",), (" x",), ("a\nb",), ("a/b",), ("x" * 41,), ("-x",), ("a[red]",), ("b", "1"),
+    (), ("a",) * (MOST_PHONES + 1), ("phone", "Phone"), ("",), (" x",), ("a\nb",), ("a/b",), ("x" * 41,), ("-x",),
+    ("a[red]",), ("b", "1"),
 ])
 def test_names_that_cannot_be_told_apart_or_shown_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(Refused, match="--name"):
@@ -76,7 +77,11 @@ async def test_no_service_is_made_for_nobody() -> None:
 
 def test_pairings_tor_listens_to_nobody_but_its_owner() -> None:
     lines = torrc_of_pairing(Path("/home/x/tor"), ["Bridge x"]).splitlines()
-    assert "SocksPort 0" in lines and "DataDirectory /home/x/tor" in lines and lines.index("Bridge x") > lines.index("ClientOnly 1")
+    assert (
+        "SocksPort 0" in lines
+        and "DataDirectory /home/x/tor" in lines
+        and lines.index("Bridge x") > lines.index("ClientOnly 1")
+    )
 
 
 # The folder

@@ -70,7 +70,8 @@ async def test_another_host_is_refused_whatever_else_it_knows(phone: Phoned, met
 
 ORIGINS = (
     (f"http://{OTHER}", None), (f"https://{HOST}", None), ("null", None), ("null", "same-origin"),
-    ("http://127.0.0.1", None), ("http://evil.example", "same-origin"), (None, None), (None, "cross-site"), (None, "none"),
+    ("http://127.0.0.1", None), ("http://evil.example", "same-origin"), (None, None), (None, "cross-site"),
+    (None, "none"),
     (ORIGIN, "cross-site"), (f"{ORIGIN}:80", None),
 )
 
@@ -269,7 +270,9 @@ async def test_the_two_doors_do_not_know_each_other(phone: Phoned, tmp_path: Pat
 
 
 async def test_every_answer_forbids_scripts_keeping_framing_and_everything_external(phone: Phoned) -> None:
-    answers = [await phone.raw("GET", path, phone.good) for path in ("/", "/data", "/budget", "/nowhere", "/static/style.css")]
+    answers = [
+        await phone.raw("GET", path, phone.good) for path in ("/", "/data", "/budget", "/nowhere", "/static/style.css")
+    ]
     answers += [await phone.raw("GET", "/", [("Host", HOST)]), await phone.raw("GET", "/", [("Host", OTHER)])]
     for answer in answers:
         head = answer.head.lower()

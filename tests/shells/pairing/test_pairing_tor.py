@@ -1,4 +1,5 @@
-"""Pairing through a real (private) Tor network: who has a key gets in, who has none finds nothing, who is revoked is out."""
+"""Pairing through a real (private) Tor network: who has a key gets in, who has none finds nothing, who is revoked is
+out."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ async def client(network: PrivateNetwork, folder: Path, auth_private: str = "") 
     keys.mkdir(mode=0o700, parents=True)
     if auth_private:
         (keys / "phone.auth_private").write_text(auth_private + "\n")
-    tor = await TorProcess.start(torrc_of_client(folder / "data", [*network.lines, f"ClientOnionAuthDir {keys}"]), folder)
+    tor = await TorProcess.start(
+        torrc_of_client(folder / "data", [*network.lines, f"ClientOnionAuthDir {keys}"]), folder
+    )
     try:
         await tor.bootstrap(30)
         yield await tor.socks()
@@ -103,7 +106,9 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
 
         known = {"peer": app, "aggregator": aggregator, "home": home}
         page = await stack.enter_async_context(browser(with_key, phone.host, **known))
-        assert "Waiting for your answer" in (await page.get(phone.link)).words, "what was put off can be read on the phone"
+        assert "Waiting for your answer" in (await page.get(phone.link)).words, (
+            "what was put off can be read on the phone"
+        )
         preview = await page.upload("sleep.csv", b"age,cups,tired\n41,many,1\n")
         action = preview.url.removeprefix(page.server.address)
         imported = await page.post(action, preview.form(action) | {"answer": "import", "table": "person"})

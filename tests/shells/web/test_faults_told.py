@@ -46,7 +46,11 @@ ENDS = {
 def test_a_crash_says_kind_and_place_and_no_value(tmp_path: Path, how: str) -> None:
     file = tmp_path / "mine.csv"
     file.write_text(f"a\n{CANARY}\n")
-    code = _BROKEN.replace("{ends}", ENDS[how]).replace("{file!r}", repr(str(file))).replace("{home!r}", repr(str(tmp_path / "home")))
+    code = (
+        _BROKEN.replace("{ends}", ENDS[how])
+        .replace("{file!r}", repr(str(file)))
+        .replace("{home!r}", repr(str(tmp_path / "home")))
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     said = done.stdout + done.stderr
     assert done.returncode == 1 and "ValueError" in said and "in wrong" in said, said
@@ -73,7 +77,9 @@ def test_places_name_every_exception_of_a_chain_once() -> None:
 
 def test_a_record_is_formatted_without_its_faults_text_also_when_another_handler_wrote_it_before() -> None:
     error = _failed()
-    record = logging.LogRecord("asyncio", logging.ERROR, "", 1, "future: %s", (repr(error),), (ValueError, error, error.__traceback__))
+    record = logging.LogRecord(
+        "asyncio", logging.ERROR, "", 1, "future: %s", (repr(error),), (ValueError, error, error.__traceback__)
+    )
     assert CANARY in logging.Formatter().format(record)
     said = Plain().format(record)
     assert said.splitlines()[0] == "ERROR asyncio: a task failed" and "ValueError" in said and CANARY not in said

@@ -101,5 +101,7 @@ def test_a_pattern_reads_no_attribute_of_a_value() -> None:
         (None, "de;q=0", "en"),
     ],
 )
-def test_a_browser_is_answered_in_the_first_language_that_is_known(chosen: str | None, accepted: str, code: str) -> None:
+def test_a_browser_is_answered_in_the_first_language_that_is_known(
+    chosen: str | None, accepted: str, code: str
+) -> None:
     assert preferred(chosen, accepted) == code

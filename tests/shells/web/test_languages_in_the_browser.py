@@ -47,6 +47,8 @@ def test_every_page_fits_a_narrow_screen_in_every_language(
         }
         for name, place in pages.items():
             _visit(browser, live, looker, place, name)
-        live.do(advance(live.page.peer, live.page.aggregator, live.page.aggregator.manifest.timetable.enrol_closes + 1.0))
+        live.do(
+            advance(live.page.peer, live.page.aggregator, live.page.aggregator.manifest.timetable.enrol_closes + 1.0)
+        )
         _visit(browser, live, looker, study, "study")
         assert looker.faults == []

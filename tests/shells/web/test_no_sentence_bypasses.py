@@ -46,7 +46,12 @@ class Outside(HTMLParser):
                 self.words += _WORD.findall(text)
         if tag not in _EMPTY:
             known = named.get("class") or ""
-            foreign = tag in FOREIGN or "dir" in named or ("lang" in named and tag != "html") or {"mono", "words"} & {*known.split()}
+            foreign = (
+                tag in FOREIGN
+                or "dir" in named
+                or ("lang" in named and tag != "html")
+                or {"mono", "words"} & {*known.split()}
+            )
             self.inside.append(tag if not foreign else f"{tag} foreign")
 
     def handle_endtag(self, tag: str) -> None:
@@ -89,7 +94,9 @@ async def test_no_text_of_a_page_bypasses_the_catalogues(tmp_path: Path) -> None
     async with visited(tmp_path / "home", data=False) as page:
         manifest = page.aggregator.manifest
         names = [one.name for one in (*manifest.features, manifest.label)]
-        known = OWN | _words(manifest.title, *names, "person some many none sleep csv remark mine jahre years age in n a")
+        known = OWN | _words(
+            manifest.title, *names, "person some many none sleep csv remark mine jahre years age in n a"
+        )
         found: dict[str, set[str]] = {}
 
         async def look(place: str, got: Got | None = None) -> Got:
@@ -129,7 +136,10 @@ async def test_no_text_of_a_page_bypasses_the_catalogues(tmp_path: Path) -> None
         page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
         await advance(page.peer, page.aggregator)
         await look("finished", await page.get(page.study))
-        await look("prediction", await page.get((await page.submit(f"{page.study}/prediction", f"{page.study}/prediction")).url))
+        await look(
+            "prediction",
+            await page.get((await page.submit(f"{page.study}/prediction", f"{page.study}/prediction")).url),
+        )
         for place in ("/history", "/budget", "/data", "/diagnosis", "/evidence", "/phones", "/", "/enter?token=0"):
             await look(place)
         assert not found, "\n".join(f"{place}: {sorted(words)}" for place, words in found.items())

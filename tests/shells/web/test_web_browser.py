@@ -1,4 +1,5 @@
-"""The page in real Chromium: the whole way from the link to a prediction, with scripts off; and how every page looks."""
+"""The page in real Chromium: the whole way from the link to a prediction, with scripts off; and how every page
+looks."""
 
 from __future__ import annotations
 
@@ -90,7 +91,11 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     seen("04-preview-and-budget")
     browser.press("Import, and read what is asked")
     assert "Imported: 1 row into “person”" in browser.text
-    for page, name in (("/start/data", "05-data-chosen"), ("/start/budget", "06-budget"), ("/start/finish", "07-finish")):
+    for page, name in (
+        ("/start/data", "05-data-chosen"),
+        ("/start/budget", "06-budget"),
+        ("/start/finish", "07-finish"),
+    ):
         browser.open(live.page.server.address + page)
         seen(name)
     browser.press("Read what is asked")
@@ -131,7 +136,13 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     browser.press("Fetch the model and show me")
     assert "77.8 %" in browser.text and "cups" in browser.text and "towards yes" in browser.text
     seen("15-prediction")
-    for name, words in (("16-history", "History"), ("17-budget", "Budget"), ("18-data", "Data"), ("19-diagnosis", "Diagnosis"), ("20-studies", "Studies")):
+    for name, words in (
+        ("16-history", "History"),
+        ("17-budget", "Budget"),
+        ("18-data", "Data"),
+        ("19-diagnosis", "Diagnosis"),
+        ("20-studies", "Studies"),
+    ):
         browser.press(words)
         seen(name)
     for name, place in (("21-evidence", "/evidence"), ("22-nowhere", "/nowhere"), ("23-not-let-in", "/enter?token=0")):
@@ -190,7 +201,12 @@ def test_a_log_of_many_and_consent_by_keyboard_alone(browser: Browser, axe: str,
         browser.press("Look at it")
         looker = Looker(browser, axe)
         looker.look("24-preview-of-many")
-        for field, typed in (("#column-age", "j"), ("input[name='numerals.jahre']", Keys.SPACE), ("#person", "Bob Cee"), ("details.limits summary", Keys.SPACE)):
+        for field, typed in (
+            ("#column-age", "j"),
+            ("input[name='numerals.jahre']", Keys.SPACE),
+            ("#person", "Bob Cee"),
+            ("details.limits summary", Keys.SPACE),
+        ):
             _by_keyboard(browser, field)
             browser.driver.switch_to.active_element.send_keys(typed)
         _by_keyboard(browser, "button[value=import]")

@@ -23,7 +23,8 @@ from tests.support.visiting import Got, Visited
 
 @pytest.fixture(autouse=True)
 def pictures_are_read_as_in_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """WeasyPrint, which a peer never loads, tells Pillow in this process to take pictures that are cut off for whole."""
+    """WeasyPrint, which a peer never loads, tells Pillow in this process to take pictures that are cut off for
+    whole."""
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
 
 
@@ -46,7 +47,9 @@ def _slide() -> Image.Image:
     """A dark slide with the code in a corner, seen from the side, blurred a little, with a camera's noise."""
     slide = Image.new("RGB", (1600, 1000), (30, 40, 60))
     slide.paste(code(scale=6), (900, 350))
-    seen = slide.transform(slide.size, Image.Transform.QUAD, (60, 40, 0, 1000, 1560, 930, 1600, 20), Image.Resampling.BICUBIC)
+    seen = slide.transform(
+        slide.size, Image.Transform.QUAD, (60, 40, 0, 1000, 1560, 930, 1600, 20), Image.Resampling.BICUBIC
+    )
     seen = seen.rotate(7, expand=True, fillcolor=(90, 90, 90)).filter(ImageFilter.GaussianBlur(1.2))
     noise = random.Random(7)
     grain = Image.frombytes("L", seen.size, noise.randbytes(seen.width * seen.height)).convert("RGB")
@@ -117,7 +120,11 @@ async def test_the_wizard_goes_on_from_a_picture_and_keeps_none(page: Visited) -
 
 async def test_another_code_or_a_form_of_another_page_is_refused(page: Visited) -> None:
     refused = await _send(page, file(code("https://example.org/")))
-    assert refused.status == 400 and "not an AnonML link" in refused.words and "/start/connect" in refused.attribute("href")
+    assert (
+        refused.status == 400
+        and "not an AnonML link" in refused.words
+        and "/start/connect" in refused.attribute("href")
+    )
     assert (await _send(page, file(code(page.aggregator.invite.link())), form_token="0" * 64)).status == 400
     assert (await _send(page, b"x" * 20_000 + b"\0" * codes.LARGEST)).status == 400
     assert (await page.post("/start/picture", (await page.get("/start/connect")).form("/start/picture"))).status == 400

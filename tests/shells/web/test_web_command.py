@@ -94,7 +94,9 @@ async def _joining(program: Program, study: str) -> None:
         assert "You take part" in done.words, done.words
 
 
-def test_a_link_given_to_the_command_ends_in_an_enrolment_and_control_c_in_order(tmp_path: Path, served: Served) -> None:
+def test_a_link_given_to_the_command_ends_in_an_enrolment_and_control_c_in_order(
+    tmp_path: Path, served: Served
+) -> None:
     with opened(tmp_path / "home", served.link) as program:
         asyncio.run(_joining(program, served.aggregator.study.hex()))
         deadline = time.monotonic() + 20

@@ -1,4 +1,5 @@
-"""A file that does not look as a study wants it: columns are named, one person is picked, commas are read, gaps are told."""
+"""A file that does not look as a study wants it: columns are named, one person is picked, commas are read, gaps are
+told."""
 
 from __future__ import annotations
 
@@ -50,7 +51,11 @@ async def test_a_column_of_another_name_is_named_by_its_owner_and_remembered(new
     seen = await page.upload("sleep.csv", SLEEP, "start")
     assert "Which column is age ?" in seen.words and seen.form(_place(seen, page))["table"] == "person"
     left = await _import(page, seen)
-    assert left.status == 400 and "say which column of the file is “age”" in left.words.lower() and page.server.site.tables() == {}
+    assert (
+        left.status == 400
+        and "say which column of the file is “age”" in left.words.lower()
+        and page.server.site.tables() == {}
+    )
     done = await _import(page, seen, **{"column.age": "years"})
     assert done.url.endswith(page.invite) and "Your data lacks" not in done.words
     assert _rows(page) == [(41, "many", 0)]
@@ -155,7 +160,9 @@ async def test_values_that_would_count_as_missing_are_named_before_consent(newco
     ):
         assert said in seen.words, (said, seen.words)
     await _import(newcomer, seen, **{"numerals.age": "point", "whose": "all"})
-    assert _rows(newcomer, "age") == [(41,), (None,), (None,), (900,)], "one text among numbers makes no text of the numbers"
+    assert _rows(newcomer, "age") == [(41,), (None,), (None,), (900,)], (
+        "one text among numbers makes no text of the numbers"
+    )
 
 
 async def test_a_file_of_other_columns_is_compared_with_the_table_that_studies_read(newcomer: Visited) -> None:
@@ -172,7 +179,11 @@ async def test_a_file_of_other_columns_is_compared_with_the_table_that_studies_r
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "text", "fields"), [
-    ("deutsch.csv", b"Alter;Tassen;Matt\n52;none;1\n", {"column.age": "alter", "column.cups": "tassen", "column.tired": "matt"}),
+    (
+        "deutsch.csv",
+        b"Alter;Tassen;Matt\n52;none;1\n",
+        {"column.age": "alter", "column.cups": "tassen", "column.tired": "matt"},
+    ),
     ("mine (2).csv", b"age,cups,tired\n52,none,1\n", {}),
     ("person.csv", b"age,cups,tired\n52,none,1\n", {}),
 ])

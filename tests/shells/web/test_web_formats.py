@@ -76,7 +76,10 @@ async def test_every_listed_format_is_shown_before_it_is_kept(page: Visited, tmp
 
 def _bomb() -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.csv", "w", force_zip64=True) as stream:
+    with (
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.csv", "w", force_zip64=True) as stream,
+    ):
         for _ in range(120):
             stream.write(b"0" * 1_000_000)
     return packed.getvalue()
@@ -90,7 +93,9 @@ def _leading_out() -> bytes:
 
 
 @pytest.mark.parametrize(("make", "says"), [(_bomb, "times its size"), (_leading_out, "leads out")])
-async def test_an_unsafe_archive_ends_at_the_page_with_one_word(page: Visited, make: Callable[[], bytes], says: str) -> None:
+async def test_an_unsafe_archive_ends_at_the_page_with_one_word(
+    page: Visited, make: Callable[[], bytes], says: str
+) -> None:
     kept = (page.home.path / "peer.sqlite").read_bytes()
     refused = await page.upload("mine.zip", make())
     assert refused.status == 400 and says in refused.words and set(page.server.site.tables()) == {"person"}

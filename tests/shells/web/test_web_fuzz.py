@@ -1,7 +1,7 @@
 """Every way into the owner's page with what no browser of ours sends: an answer each time, and never a server's fault.
 
-The page is for a person and has no OpenAPI document; its routes are read from the running application, so that a new one
-is met here without a word more.
+The page is for a person and has no OpenAPI document; its routes are read from the running application, so that a new
+one is met here without a word more.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from tests.support.visiting import Visited, visited
 pytestmark = pytest.mark.slow
 
 TEXTS = (
-    "", "0", "-1", "1e999", "٣", "9" * 400, "nan", "\x00", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "../../etc/passwd",
-    "%00%ff", "{{7*7}}", "<script>", "yes", "import", "start", "' OR 1=1 --", "a" * 20_000, "anonml://[::1]:99999/?key=", "\r\nX: y",
+    "", "0", "-1", "1e999", "٣", "9" * 400, "nan", "\x00", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    "../../etc/passwd",
+    "%00%ff", "{{7*7}}", "<script>", "yes", "import", "start", "' OR 1=1 --", "a" * 20_000,
+    "anonml://[::1]:99999/?key=", "\r\nX: y",
 )
 FIELDS = (
-    "link", "answer", "epsilon", "unready", "seconds", "lifetime", "per_study", "minimum_cohort", "table", "mode", "back", "file", "picture",
+    "link", "answer", "epsilon", "unready", "seconds", "lifetime", "per_study", "minimum_cohort", "table", "mode",
+    "back", "file", "picture",
 )
 TYPES = {
     "no boundary": {"Content-Type": "multipart/form-data"},
@@ -88,7 +91,9 @@ async def test_no_route_ends_in_a_servers_fault(tmp_path: Path, seed: int) -> No
                     data = words.randbytes(500) + b"--b\r\nContent-Disposition: form-data; name=file\r\n\r\n"
                 try:
                     headers = own | TYPES.get(kind, {})
-                    async with page.session.request(method, page.server.address + path, data=data, headers=headers, allow_redirects=False) as answer:
+                    async with page.session.request(
+                        method, page.server.address + path, data=data, headers=headers, allow_redirects=False
+                    ) as answer:
                         await answer.read()
                         statuses[answer.status] = statuses.get(answer.status, 0) + 1
                         assert answer.status < 500, (method, path[:80], kind, fields)

@@ -1,4 +1,5 @@
-"""A page in another language is whole: figures, answers of the aggregator, the line above a report, numbers typed back."""
+"""A page in another language is whole: figures, answers of the aggregator, the line above a report, numbers typed
+back."""
 
 from __future__ import annotations
 
@@ -81,7 +82,9 @@ async def test_one_row_is_told_as_one(page: Visited) -> None:
 async def test_texts_of_a_study_do_not_claim_the_pages_language(german: Visited) -> None:
     german.server.site.invites[german.aggregator.study] = german.aggregator.invite
     text = (await german.get(german.invite)).text
-    assert '<bdi lang="">Sleep and coffee</bdi>' in text and '<p class="lead" dir="auto" lang="">To test a peer.' in text
+    assert (
+        '<bdi lang="">Sleep and coffee</bdi>' in text and '<p class="lead" dir="auto" lang="">To test a peer.' in text
+    )
 
 
 async def test_a_study_that_has_closed_names_no_limit(page: Visited) -> None:

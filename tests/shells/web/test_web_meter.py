@@ -85,12 +85,23 @@ async def test_several_data_sets_and_aggregators_add_up_to_one_budget(page: Visi
 
 
 async def test_another_unit_is_listed_and_never_summed(page: Visited) -> None:
-    other = Entry(bytes([1]) * 32, "Elsewhere", bytes(32), "course", spent=5_000_000_000, measure=Measure.CENTRAL, condition=say("a second server is honest"))
+    other = Entry(
+        bytes([1]) * 32,
+        "Elsewhere",
+        bytes(32),
+        "course",
+        spent=5_000_000_000,
+        measure=Measure.CENTRAL,
+        condition=say("a second server is honest"),
+    )
     with page.peer.store._writing("test") as connection:
         rows.insert(connection, "ledger", attrs.asdict(other))
     got = await page.get("/budget")
     assert meter_of(got) == (0, 0, 10_000_000_000)
-    assert "0 of epsilon 4 left" in got.words and "“Elsewhere”: 5 spent, 0 reserved; the promise holds if a second" in got.words
+    assert (
+        "0 of epsilon 4 left" in got.words
+        and "“Elsewhere”: 5 spent, 0 reserved; the promise holds if a second" in got.words
+    )
 
 
 async def test_a_budget_lowered_below_what_is_held_shows_nothing_left(page: Visited) -> None:
@@ -106,7 +117,14 @@ async def test_the_limits_of_another_budget_have_a_form_of_their_own(page: Visit
     assert "Another budget" not in (await page.get("/budget")).words
     asked = await page.get("/budget?measure=zcdp&unit=record")
     assert "noisy results about a single record, in rho" in asked.words and "0 of rho 0 left" in asked.words
-    await page.submit("/budget?measure=zcdp&unit=record", "/budget/other", measure="zcdp", unit="record", lifetime="0.5", per_study="0")
+    await page.submit(
+        "/budget?measure=zcdp&unit=record",
+        "/budget/other",
+        measure="zcdp",
+        unit="record",
+        lifetime="0.5",
+        per_study="0",
+    )
     limit = page.peer.policy().limit(Budget(Measure.ZCDP, Unit.RECORD))
     assert (limit.lifetime, limit.per_study) == (500_000_000, 0)
     assert "0.5 of rho 0.5 left" in (await page.get("/budget")).words

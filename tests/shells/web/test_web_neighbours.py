@@ -16,7 +16,9 @@ from tests.support.visiting import visited
 
 NOBODY = 65534
 PEER, HERE = ("127.0.0.1", 0xB6AE), ("127.0.0.1", 0x9137)
-ROW = "   7: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {uid:5d}        0 {inode} 1 0000 20 4 30 10 -1\n"
+ROW = (
+    "   7: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {uid:5d}        0 {inode} 1 0000 20 4 30 10 -1\n"
+)
 ASKS = """
 import os, socket, sys
 os.setgid({user}); os.setuid({user})
@@ -94,7 +96,9 @@ async def test_each_connection_is_looked_up_once(tmp_path: Path, monkeypatch: py
     async with visited(tmp_path) as page:
         monkeypatch.setattr("anon.kit.page.guard.is_stranger", noted)
         for _ in range(3):
-            async with aiohttp.ClientSession(cookies={one.key: one.value for one in page.session.cookie_jar}) as session:
+            async with aiohttp.ClientSession(
+                cookies={one.key: one.value for one in page.session.cookie_jar}
+            ) as session:
                 for _ in range(2):
                     async with session.get(page.server.address + "/data") as answer:
                         assert answer.status == (403 if strange else 200)

@@ -30,7 +30,10 @@ def with_mechanism(name: str) -> str:
 
 def told(text: str) -> list[tuple[int, int]]:
     """Every "73 of 100" in a text as (73, 100)."""
-    return [(int(count.replace(",", "")), int(per.replace(",", ""))) for count, per in re.findall(r"([\d,]+) of ([\d,]+)(?= cases|[.,]| if)", text)]
+    return [
+        (int(count.replace(",", "")), int(per.replace(",", "")))
+        for count, per in re.findall(r"([\d,]+) of ([\d,]+)(?= cases|[.,]| if)", text)
+    ]
 
 
 def close(said: tuple[int, int], numerator: int) -> bool:
@@ -61,7 +64,10 @@ def test_the_example_of_the_brief() -> None:
     """Four answers at epsilon ln(8.1): 73 of 100, each other one in 9."""
     assert str(Probability(round(0.73 * SCALE))) == "73 of 100" and str(Probability(round(0.09 * SCALE))) == "9 of 100"
     assert str(Probability(round(0.5 * SCALE))) == "50 of 100" and str(Probability(round(0.12 * SCALE))) == "12 of 100"
-    assert str(Probability(SCALE // 1000)) == "10 of 10,000" and str(Probability(SCALE - SCALE // 200000)) == "999,995 of 1,000,000"
+    assert (
+        str(Probability(SCALE // 1000)) == "10 of 10,000"
+        and str(Probability(SCALE - SCALE // 200000)) == "999,995 of 1,000,000"
+    )
 
 
 def _bit_survey() -> Survey:
@@ -123,9 +129,16 @@ def test_the_words_are_what_the_mechanism_does(name: str) -> None:
     built, true = survey.build(), survey.m // 2
     marks = built.tally([perturb(survey, RawCategory(true, survey.m), random_bytes) for _ in range(count)])
     [line] = lines(survey)
-    for place, (cases, per) in ((true, told(line.text)[-2]), (0, told(line.text)[-1]), (survey.m - 1, told(line.text)[-1])):
+    for place, (cases, per) in (
+        (true, told(line.text)[-2]),
+        (0, told(line.text)[-1]),
+        (survey.m - 1, told(line.text)[-1]),
+    ):
         share = cases / per
-        assert abs(int(marks[place]) / count - share) < 5 * (share * (1 - share) / count) ** 0.5 + 0.5 / per, (place, line.text)
+        assert abs(int(marks[place]) / count - share) < 5 * (share * (1 - share) / count) ** 0.5 + 0.5 / per, (
+            place,
+            line.text,
+        )
 
 
 def test_a_real_study_of_bits_is_explained_by_a_bit_that_asks_about_a_feature() -> None:

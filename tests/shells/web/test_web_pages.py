@@ -72,7 +72,13 @@ async def test_who_asks_and_why_come_before_the_choice_of_a_file(tmp_path: Path)
         page.server.site.landing = "/start"
         await page.get(page.server.link)
         got, manifest = await page.get("/start/data"), page.aggregator.manifest
-        order = [manifest.title, manifest.purpose, manifest.contact, "Profile, then Download my data.", "A file of yours"]
+        order = [
+            manifest.title,
+            manifest.purpose,
+            manifest.contact,
+            "Profile, then Download my data.",
+            "A file of yours",
+        ]
         places = [got.words.index(words) for words in order]
         assert places == sorted(places)
         assert "Profile, then Download" in (await page.get("/data")).words
@@ -151,8 +157,8 @@ async def test_the_consent_screen_says_all_that_it_must(page: Visited) -> None:
     for said in (
         manifest.title, manifest.purpose, manifest.contact, "Your age.", "How much coffee you drink.", "You are tired.",
         words(page.aggregator.study), "Epsilon 2 of your lifetime budget", "left before 10 , after 8",
-        "cannot be called back", "None that you joined", "that you take part is visible", "This is no part of what you say yes to",
-        "Of people with your answer, about ", "SELECT cups FROM person",
+        "cannot be called back", "None that you joined", "that you take part is visible",
+        "This is no part of what you say yes to", "Of people with your answer, about ", "SELECT cups FROM person",
     ):
         assert said in got.words, said
     assert "<svg" in text.partition('class="code"')[2]
@@ -212,7 +218,9 @@ async def test_a_yes_reserves_and_asks_nothing_more(page: Visited) -> None:
 async def test_a_yes_says_to_keep_the_program_running(page: Visited) -> None:
     await looked(page)
     got = await page.submit(page.invite, page.invite, answer="yes")
-    assert got.words.count("Keep this program running until your packet is sent") == 2, "the notice, and the study's page"
+    assert got.words.count("Keep this program running until your packet is sent") == 2, (
+        "the notice, and the study's page"
+    )
 
 
 async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> None:
@@ -270,7 +278,9 @@ async def test_earlier_studies_of_the_same_aggregator_are_listed_with_their_cost
 async def test_other_designs_are_explained_too(tmp_path: Path, text: str) -> None:
     async with visited(tmp_path, text) as page:
         got = await looked(page)
-        assert got.count('class="card odds"') == len({(one.kind, one.mechanism, one.m, one.p, one.q) for one in page.aggregator.manifest.surveys})
+        assert got.count('class="card odds"') == len(
+            {(one.kind, one.mechanism, one.m, one.p, one.q) for one in page.aggregator.manifest.surveys}
+        )
 
 
 async def test_a_title_that_is_code_is_text(tmp_path: Path) -> None:
@@ -350,8 +360,20 @@ async def test_a_whole_study_leaves_receipts_and_history(page: Visited) -> None:
     assert "Local epsilon of each packet" in (await page.get(page.study)).words
 
 
-@pytest.mark.parametrize("path", ["/study/00", "/study/" + "0" * 64, "/invite/" + "ab" * 32, "/data/preview/x", "/evidence/0",
-                                  "/data/preview/" + "0" * 24, "/data/preview/..%2f..", "/data/imported/x", "/study/zz/leave"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/study/00",
+        "/study/" + "0" * 64,
+        "/invite/" + "ab" * 32,
+        "/data/preview/x",
+        "/evidence/0",
+        "/data/preview/" + "0" * 24,
+        "/data/preview/..%2f..",
+        "/data/imported/x",
+        "/study/zz/leave",
+    ],
+)
 async def test_what_is_not_there_is_said_and_nothing_falls_over(page: Visited, path: str) -> None:
     assert (await page.get(path)).status in (400, 404)
 
@@ -361,7 +383,11 @@ async def test_what_is_not_there_is_said_and_nothing_falls_over(page: Visited, p
 
 async def test_a_file_is_looked_at_before_it_becomes_a_table(page: Visited) -> None:
     preview = await page.upload("Log (1).csv", b"person,steps\na,5\nb,7\n")
-    assert "2 rows, 2 columns" in preview.words and "Log (1).csv" in preview.words and set(page.server.site.tables()) == {"person"}
+    assert (
+        "2 rows, 2 columns" in preview.words
+        and "Log (1).csv" in preview.words
+        and set(page.server.site.tables()) == {"person"}
+    )
     place = preview.url.removeprefix(page.server.address)
     form = preview.form(place)
     assert form["table"] == "log_1"
@@ -444,11 +470,15 @@ async def test_a_link_that_was_put_off_waits_when_the_program_starts_again(tmp_p
         await page.submit("/start/connect", "/start/connect", link=page.aggregator.invite.link())
         aggregator = page.aggregator
         for _ in range(2):
-            server = PageServer(page.peer, page.home, now=aggregator.clock, random_bytes=os.urandom, guests=[phones.routes])
+            server = PageServer(
+                page.peer, page.home, now=aggregator.clock, random_bytes=os.urandom, guests=[phones.routes]
+            )
             await server.start(run=False)
             page.server, server = server, page.server
             await server.close()
-            assert (await page.get(page.server.link)).url.endswith("/") and "Waiting for your answer" in (await page.get("/")).words
+            assert (await page.get(page.server.link)).url.endswith("/") and "Waiting for your answer" in (
+                await page.get("/")
+            ).words
         said = await page.submit(page.invite, page.invite, answer="no")
         assert "the link is forgotten" in said.words and "Waiting for your answer" not in said.words
 
@@ -458,7 +488,10 @@ def test_commands_in_a_faults_words_look_like_commands_and_stay_text() -> None:
 
     assert coded("start `anonml <b>` again") == "start <code>anonml &lt;b&gt;</code> again"
     assert coded("<i> `x`") == "&lt;i&gt; <code>x</code>"
-    assert sentence("port <1>: see `anonml doctor`") == "Port &lt;1&gt;: see <code>anonml doctor</code>." and sentence("Why?") == "Why?"
+    assert (
+        sentence("port <1>: see `anonml doctor`") == "Port &lt;1&gt;: see <code>anonml doctor</code>."
+        and sentence("Why?") == "Why?"
+    )
 
 
 async def test_an_expected_direction_is_told_on_the_consent_screen(tmp_path: Path) -> None:

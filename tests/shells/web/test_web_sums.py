@@ -1,4 +1,5 @@
-"""The consent screen of a study of exact sums: what leaves, to whom, what is promised, and nothing of perturbed answers."""
+"""The consent screen of a study of exact sums: what leaves, to whom, what is promised, and nothing of perturbed
+answers."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from tests.support.fake_aggregator import DECLARED
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, sum_study
 from tests.support.visiting import visited
 
-LOCAL_WORDS = ("Your true answer stays here", "how often it is the truth", "noisy answer", "Counts as", "Decide by the odds", "is a hint")
+LOCAL_WORDS = (
+    "Your true answer stays here",
+    "how often it is the truth",
+    "noisy answer",
+    "Counts as",
+    "Decide by the odds",
+    "is a hint",
+)
 
 
 async def screen(folder: Path, text: str) -> str:
@@ -33,7 +41,10 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         "2 shares, one for each teller: “clinic” and “students”",
         "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
-        "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself. Otherwise it does not hold.",
+        (
+            "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself. "
+            "Otherwise it does not hold."
+        ),
         "The numbers that leave are computed from these",
         "So decide by whom you trust, not by your answer.",
         "rho 0.02",

@@ -77,7 +77,10 @@ def _tar_entry(name: str, kind: bytes = tarfile.REGTYPE, form: int = tarfile.PAX
 
 def _zip_bomb(folder: Path) -> Path:
     """40 MB of zeros in one file of about 40 kB."""
-    with zipfile.ZipFile(folder / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("secret.csv", "w") as stream:
+    with (
+        zipfile.ZipFile(folder / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("secret.csv", "w") as stream,
+    ):
         for _ in range(40):
             stream.write(b"0" * 1_000_000)
     return folder / "bomb.zip"
@@ -167,9 +170,18 @@ UNSAFE: dict[str, tuple[Make, str]] = {
     "many small bombs": (_many_small_bombs, "times its size"),
     "a bomb of gzip": (_gzip_bomb, "times as long"),
     "a bomb of tar.gz": (_tar_bomb, "times as long"),
-    "more than the limit in all": (lambda folder: tarred(folder / "b.tar", {f"{n}.csv": b"0" * 9_000_000 for n in range(6)}), "unpacks to more than"),
-    "too many files": (lambda folder: zipped(folder / "m.zip", {f"{n}.csv": "a\n" for n in range(21)}), "more than 20 files"),
-    "too many files in tar": (lambda folder: tarred(folder / "m.tar", {f"{n}.csv": "a\n" for n in range(21)}), "more than 20 files"),
+    "more than the limit in all": (
+        lambda folder: tarred(folder / "b.tar", {f"{n}.csv": b"0" * 9_000_000 for n in range(6)}),
+        "unpacks to more than",
+    ),
+    "too many files": (
+        lambda folder: zipped(folder / "m.zip", {f"{n}.csv": "a\n" for n in range(21)}),
+        "more than 20 files",
+    ),
+    "too many files in tar": (
+        lambda folder: tarred(folder / "m.tar", {f"{n}.csv": "a\n" for n in range(21)}),
+        "more than 20 files",
+    ),
     "a long list": (lambda folder: zipped(folder / "m.zip", {"x" * 30_000: "a\n"}), "list of files"),
     "a list that lies": (_lying_index, "list of files"),
     "traversal": (_zip_entry("../secret.csv"), "leads out"),
@@ -199,8 +211,14 @@ UNSAFE: dict[str, tuple[Make, str]] = {
     "a gzip in it": (_zip_entry("mine/secret.log.gz"), "is an archive itself"),
     "an archive in tar": (_tar_entry("mine/secret.tar"), "is an archive itself"),
     "a name twice": (_twice, "name of an earlier one"),
-    "a name twice by accents": (lambda folder: zipped(folder / "t.zip", {"\u00e4.csv": "a\n", "a\u0308.csv": "a\n"}), "name of an earlier one"),
-    "a name twice by slashes": (lambda folder: zipped(folder / "t.zip", {"./a.csv": "a\n", "a.csv": "a\n"}), "name of an earlier one"),
+    "a name twice by accents": (
+        lambda folder: zipped(folder / "t.zip", {"\u00e4.csv": "a\n", "a\u0308.csv": "a\n"}),
+        "name of an earlier one",
+    ),
+    "a name twice by slashes": (
+        lambda folder: zipped(folder / "t.zip", {"./a.csv": "a\n", "a.csv": "a\n"}),
+        "name of an earlier one",
+    ),
     "a name twice in tar": (_tar_entry("secret.csv"), "name of an earlier one"),
     "overlapping files": (_overlapping, "share the same bytes"),
     "a name of two gigabytes": (_huge_extension, "longer than"),
@@ -230,9 +248,13 @@ def test_an_unsafe_archive_is_refused_in_one_line(tmp_path: Path, name: str) -> 
     assert rows(database, "select * from t") == [(1,)]
 
 
-@pytest.mark.parametrize("name", [name for name in UNSAFE if "gzip" not in name and "tar" not in name and name != "encrypted"])
+@pytest.mark.parametrize(
+    "name", [name for name in UNSAFE if "gzip" not in name and "tar" not in name and name != "encrypted"]
+)
 @pytest.mark.usefixtures("_read_here")
-def test_it_is_refused_before_a_byte_of_any_file_is_unpacked(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_refused_before_a_byte_of_any_file_is_unpacked(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Zip members are deflated data: no decompressor may be made before the whole list was judged."""
     file = UNSAFE[name][0](tmp_path)
 
@@ -305,7 +327,12 @@ def test_an_ordinary_archive_becomes_a_table_a_file(tmp_path: Path, make: Make) 
     summary = import_file(tmp_path / "d.sqlite", make(tmp_path))
     assert (summary.table, summary.rows, summary.skipped) == ("a, b", 2, 0)
     assert rows(tmp_path / "d.sqlite", "select a.b, x from a, b") == [(2, 1)]
-    assert import_file(tmp_path / "e.sqlite", tmp_path / next(p.name for p in tmp_path.iterdir() if p.name.startswith("g.")), "b").table == "b"
+    assert (
+        import_file(
+            tmp_path / "e.sqlite", tmp_path / next(p.name for p in tmp_path.iterdir() if p.name.startswith("g.")), "b"
+        ).table
+        == "b"
+    )
 
 
 def test_files_of_other_kinds_are_told(tmp_path: Path) -> None:
@@ -336,7 +363,13 @@ def test_nothing_is_unpacked_to_the_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(builtins, "open", watching)
     monkeypatch.setattr(io, "open", watching)
-    monkeypatch.setattr(os, "open", lambda name, flags, *rest, **more: writes.append(str(name)) if flags & (os.O_WRONLY | os.O_RDWR) else lowest(name, flags, *rest, **more))
+    monkeypatch.setattr(
+        os,
+        "open",
+        lambda name, flags, *rest, **more: (
+            writes.append(str(name)) if flags & (os.O_WRONLY | os.O_RDWR) else lowest(name, flags, *rest, **more)
+        ),
+    )
     preview(file)
     assert writes == []
 
@@ -345,8 +378,13 @@ def test_packed_ways_that_are_not_read_say_what_to_do(tmp_path: Path) -> None:
     import bz2
     import lzma
 
-    for name, data in (("a.csv.bz2", bz2.compress(b"a\n1\n")), ("a.csv.xz", lzma.compress(b"a\n1\n")), ("a.7z", b"7z\xbc\xaf\x27\x1c"),
-                       ("a.gz", gzip.compress(gzip.compress(b"a\n1\n"))), ("b.gz", gzip.compress(zipped(tmp_path / "z.zip", GOOD).read_bytes()))):
+    for name, data in (
+        ("a.csv.bz2", bz2.compress(b"a\n1\n")),
+        ("a.csv.xz", lzma.compress(b"a\n1\n")),
+        ("a.7z", b"7z\xbc\xaf\x27\x1c"),
+        ("a.gz", gzip.compress(gzip.compress(b"a\n1\n"))),
+        ("b.gz", gzip.compress(zipped(tmp_path / "z.zip", GOOD).read_bytes())),
+    ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(Refused, match="unpack"):
             preview(tmp_path / name)

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[4]
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "anonml", "peer", "import", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"})
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"}
+    )
 
 
 @pytest.mark.slow

@@ -51,7 +51,9 @@ def survives(folder: Path, content: bytes, suffix: str) -> None:
     assert seen is not None, "what can be imported can be previewed"
     with closing(sqlite3.connect(database)) as connection:
         tables = summary.table.split(", ")
-        assert sum(connection.execute(f'select count(*) from "{name}"').fetchone()[0] for name in tables) == summary.rows
+        assert (
+            sum(connection.execute(f'select count(*) from "{name}"').fetchone()[0] for name in tables) == summary.rows
+        )
 
 
 def _sqlite() -> bytes:
@@ -70,7 +72,10 @@ def _real(tmp: Path) -> dict[str, tuple[bytes, str]]:
         "takeout json": (takeout_json().encode(), ".json"),
         "takeout html": (takeout_html("de").replace(".mdl-cell{width:100%}" * 6500, "").encode(), ".html"),
         "takeout zip": (zipped(tmp / "t.zip", {takeout_path("de", "json"): takeout_json()}).read_bytes(), ".zip"),
-        "takeout tar": (tarred(tmp / "t.tar", {takeout_path("de", "json"): takeout_json()}).read_bytes()[:4096], ".tar"),
+        "takeout tar": (
+            tarred(tmp / "t.tar", {takeout_path("de", "json"): takeout_json()}).read_bytes()[:4096],
+            ".tar",
+        ),
         "sqlite": (_sqlite(), ".db"),
     }  # fmt: skip
 
@@ -87,7 +92,9 @@ def _parquet() -> bytes:
     content=st.one_of(
         st.binary(max_size=400),
         st.text(alphabet='{}[]:,"ab1e.- \n\\u', max_size=200).map(str.encode),
-        st.text(alphabet='<>/ab="div classouter-cell&;#\n', max_size=200).map(lambda text: b'<div class="outer-cell' + text.encode() + b"content-cell"),
+        st.text(alphabet='<>/ab="div classouter-cell&;#\n', max_size=200).map(
+            lambda text: b'<div class="outer-cell' + text.encode() + b"content-cell"
+        ),
         st.sampled_from([b"PK\3\4", b"PAR1", b"SQLite format 3\0", b"\x1f\x8b\x08", b"\xff\xfe", b"[[["]).flatmap(
             lambda magic: st.binary(max_size=200).map(lambda rest: magic + rest + (magic if magic == b"PAR1" else b""))
         ),
@@ -100,7 +107,13 @@ def test_any_bytes_under_any_name(tmp_path: Path, content: bytes, suffix: str) -
 
 @settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
-@pytest.mark.parametrize("name", ["edx", "edx.gz", "moodle", "moodle utf-16", "moodle json", "takeout json", "takeout html", "takeout zip", "takeout tar", "sqlite"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "edx", "edx.gz", "moodle", "moodle utf-16", "moodle json", "takeout json", "takeout html", "takeout zip",
+        "takeout tar", "sqlite",
+    ],
+)
 def test_a_real_file_cut_and_changed_anywhere(tmp_path: Path, name: str, seed: int) -> None:
     content, suffix = _real(tmp_path)[name]
     survives(tmp_path, _changed(content, random.Random(seed)), suffix)

@@ -36,9 +36,12 @@ print(json.dumps([summary.format, summary.rows, summary.skipped, peak * 1024]))
 
 
 def imported(folder: Path, file: Path) -> tuple[str, int, int, int]:
-    """Format, rows, skipped and the most resident bytes of a process that previews and imports the file, and of its child."""
+    """Format, rows, skipped and the most resident bytes of a process that previews and imports the file, and of its
+    child."""
     database = folder / "d.sqlite"
-    done = subprocess.run([sys.executable, "-c", _SCRIPT, database, file], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, database, file], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     database.unlink()
     found = json.loads(done.stdout)
     return found[0], found[1], found[2], found[3]
@@ -59,7 +62,9 @@ def _edx(folder: Path, size: int) -> Path:
     lines = [json.loads(line) for line in edx_lines(4)]
     for line in lines:
         line["event"] = {"answers": "x" * 4000}
-    return _repeated(folder / "t.log", b"", "".join(json.dumps(line) + "\n" for line in lines).encode() + b"broken\n", b"", size)
+    return _repeated(
+        folder / "t.log", b"", "".join(json.dumps(line) + "\n" for line in lines).encode() + b"broken\n", b"", size
+    )
 
 
 def _json(folder: Path, size: int) -> Path:
@@ -79,7 +84,12 @@ def _csv(folder: Path, size: int) -> Path:
     return _repeated(folder / "l.csv", heading.encode(), unit.encode(), b"", size)
 
 
-FORMATS: dict[str, Callable[[Path, int], Path]] = {"edx": _edx, "takeout json": _json, "takeout html": _html, "moodle": _csv}
+FORMATS: dict[str, Callable[[Path, int], Path]] = {
+    "edx": _edx,
+    "takeout json": _json,
+    "takeout html": _html,
+    "moodle": _csv,
+}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -99,6 +109,9 @@ def test_a_file_of_a_gigabyte(tmp_path: Path, name: str) -> None:
     assert file.stat().st_size >= 1000 * MB
     before = time.monotonic()
     long = imported(tmp_path, file)
-    print(f"{name}: {long[1]} rows, {long[2]} skipped, {time.monotonic() - before:.0f} s, peak {long[3] / MB:.0f} MB (6 MB file: {short[3] / MB:.0f} MB)")
+    print(
+        f"{name}: {long[1]} rows, {long[2]} skipped, {time.monotonic() - before:.0f} s, peak {long[3] / MB:.0f} MB (6 "
+        f"MB file: {short[3] / MB:.0f} MB)"
+    )
     file.unlink()
     assert long[3] - short[3] < GROWTH

@@ -31,12 +31,17 @@ def test_an_edx_log_becomes_the_table_events(tmp_path: Path, name: str) -> None:
     summary = import_file(tmp_path / "d.sqlite", file)
     assert (summary.table, summary.rows, summary.skipped, summary.format) == ("events", 6, 0, "edx")
     assert summary.columns[:14] == (
-        "time", "username", "session", "event_source", "event_type", "name", "event", "context", "page", "referer", "ip",
-        "host", "agent", "accept_language",
+        "time", "username", "session", "event_source", "event_type", "name", "event", "context", "page", "referer",
+        "ip", "host", "agent", "accept_language",
     )  # fmt: skip
     assert summary.columns[14:] == ("context_extra",), "what an event brings beyond the common fields is kept"
-    found = rows(tmp_path / "d.sqlite", "select event_source, json_extract(event, '$.id') from events where event_type like '%video%'")
-    assert found == [("browser", "v1"), ("mobile", "v1"), ("browser", "v1")], "a string of JSON and an object read alike"
+    found = rows(
+        tmp_path / "d.sqlite",
+        "select event_source, json_extract(event, '$.id') from events where event_type like '%video%'",
+    )
+    assert found == [("browser", "v1"), ("mobile", "v1"), ("browser", "v1")], (
+        "a string of JSON and an object read alike"
+    )
     assert rows(tmp_path / "d.sqlite", "select distinct json_extract(context, '$.user_id') from events") == [(7,)]
 
 
@@ -55,7 +60,15 @@ def test_the_example_courses_own_logs_are_edx_logs(tmp_path: Path) -> None:
 
 def test_broken_lines_of_a_log_are_counted_by_number_and_reason(tmp_path: Path) -> None:
     good = edx_lines(6)
-    lines = [good[0], good[1][:40], "", "secret", good[2], '{"secret": ' + "[" * 5000, json.dumps({"event": "x" * 2**21})]
+    lines = [
+        good[0],
+        good[1][:40],
+        "",
+        "secret",
+        good[2],
+        '{"secret": ' + "[" * 5000,
+        json.dumps({"event": "x" * 2**21}),
+    ]
     (tmp_path / "t.log").write_text("\n".join([*lines, *good[2:]]))
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "t.log", "t")
     assert (summary.rows, summary.skipped, summary.skipped_lines) == (6, 4, (2, 4, 6, 7))
@@ -66,7 +79,8 @@ def test_broken_lines_of_a_log_are_counted_by_number_and_reason(tmp_path: Path) 
 def test_the_parts_of_an_edx_package_become_one_table(tmp_path: Path) -> None:
     lines = edx_lines()
     parts: dict[str, str | bytes] = {
-        "edx/events/2024-02-05.log": "\n".join(lines[:3]), "edx/events/2024-02-06.log": "\n".join([*lines[3:], "secret"]),
+        "edx/events/2024-02-05.log": "\n".join(lines[:3]),
+        "edx/events/2024-02-06.log": "\n".join([*lines[3:], "secret"]),
     }  # fmt: skip
     folder = tmp_path / "package"
     for name, content in parts.items():
@@ -91,7 +105,9 @@ def test_a_moodle_log_in_any_language_has_the_same_columns(tmp_path: Path, langu
         "time", "user_full_name", "affected_user", "event_context", "component", "event_name", "description", "origin",
         "ip_address", "time_iso",
     )  # fmt: skip
-    assert rows(tmp_path / "d.sqlite", "select time_iso, affected_user, event_name, origin, ip_address from moodle_log") == [
+    assert rows(
+        tmp_path / "d.sqlite", "select time_iso, affected_user, event_name, origin, ip_address from moodle_log"
+    ) == [
         ("2024-02-05T14:21:00", None, "Quiz attempt started", "web", "198.51.100.7"),
         ("2024-01-28T09:05:00", "Ada Beispiel", "Course viewed", "ws", "2001:db8::7"),
     ]
@@ -112,7 +128,10 @@ def test_moodles_json_has_no_headings(tmp_path: Path) -> None:
     (tmp_path / "logs.json").write_text(moodle_json(), encoding="utf-8")
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "logs.json")
     assert (summary.format, summary.rows, summary.skipped) == ("moodle", 2, 0)
-    assert rows(tmp_path / "d.sqlite", "select event_context, time_iso from moodle_log")[0] == ('Quiz: Week 1, part "b"', "2024-02-05T14:21:00")
+    assert rows(tmp_path / "d.sqlite", "select event_context, time_iso from moodle_log")[0] == (
+        'Quiz: Week 1, part "b"',
+        "2024-02-05T14:21:00",
+    )
     (tmp_path / "none.json").write_text("[[]]")
     assert import_file(tmp_path / "d.sqlite", tmp_path / "none.json").rows == 0, "a log of somebody who did nothing"
 
@@ -129,7 +148,9 @@ def test_the_sites_log_has_the_course_before_the_rest(tmp_path: Path) -> None:
     (("5/02/24, 14:21", "4/02/24, 09:05"), ["2024-02-05T14:21:00", "2024-02-04T09:05:00"], "do not tell"),
     (("2024-02-05 14:21:07", "Monday"), ["2024-02-05T14:21:07", None], ""),
 ])
-def test_day_and_month_are_told_apart_by_the_whole_file(tmp_path: Path, times: tuple[str, str], iso: list[str | None], says: str) -> None:
+def test_day_and_month_are_told_apart_by_the_whole_file(
+    tmp_path: Path, times: tuple[str, str], iso: list[str | None], says: str
+) -> None:
     body = "".join(f'"{time}",Ada,-,x,System,y,z,web,198.51.100.7\n' for time in times)
     (tmp_path / "l.csv").write_text(MOODLE_HEADINGS["en"] + "\n" + body)
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "l.csv")

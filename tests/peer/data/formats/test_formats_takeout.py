@@ -26,7 +26,9 @@ from tests.support.real_exports import (
     zipped,
 )
 
-COLUMNS = ("time", "time_text", "folder", "header", "title", "title_url", "subtitles", "description", "products", "details")
+COLUMNS = (
+    "time", "time_text", "folder", "header", "title", "title_url", "subtitles", "description", "products", "details",
+)
 
 
 def rows(database: Path, query: str) -> list[tuple[object, ...]]:
@@ -56,9 +58,25 @@ def test_an_archive_in_any_language(tmp_path: Path, language: str, suffix: str) 
 def test_the_fields_of_json(tmp_path: Path) -> None:
     (tmp_path / "MyActivity.json").write_text(takeout_json())
     assert import_file(tmp_path / "d.sqlite", tmp_path / "MyActivity.json").format == "takeout"
-    assert rows(tmp_path / "d.sqlite", "select time, title, title_url, subtitles, description, details from takeout_activity") == [
-        ("2020-08-26T00:06:44.123Z", "Searched for bounded memory", "https://www.google.com/search?q=bounded", None, None, None),
-        (TAKEOUT_INSTANT, "Watched a lecture", "https://www.youtube.com/watch?v=1", "A channel", "Watched at 14:21", "From Google Ads"),
+    assert rows(
+        tmp_path / "d.sqlite", "select time, title, title_url, subtitles, description, details from takeout_activity"
+    ) == [
+        (
+            "2020-08-26T00:06:44.123Z",
+            "Searched for bounded memory",
+            "https://www.google.com/search?q=bounded",
+            None,
+            None,
+            None,
+        ),
+        (
+            TAKEOUT_INSTANT,
+            "Watched a lecture",
+            "https://www.youtube.com/watch?v=1",
+            "A channel",
+            "Watched at 14:21",
+            "From Google Ads",
+        ),
     ]
 
 
@@ -104,7 +122,12 @@ def test_products_and_formats_together_and_as_a_folder(tmp_path: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(str(content), encoding="utf-8")
     (tmp_path / "unpacked" / "link.json").symlink_to("/etc/hostname")
-    sources = (zipped(tmp_path / "t.zip", members), tarred(tmp_path / "t.tgz", members), tmp_path / "unpacked", tmp_path / "unpacked" / "Takeout")
+    sources = (
+        zipped(tmp_path / "t.zip", members),
+        tarred(tmp_path / "t.tgz", members),
+        tmp_path / "unpacked",
+        tmp_path / "unpacked" / "Takeout",
+    )
     for file in sources:
         assert import_file(tmp_path / "d.sqlite", file).rows == 8
         assert rows(tmp_path / "d.sqlite", "select folder, count(*) from takeout_activity group by 1 order by 1") == [
@@ -114,7 +137,9 @@ def test_products_and_formats_together_and_as_a_folder(tmp_path: Path) -> None:
 
 def test_broken_entries_are_passed_over(tmp_path: Path) -> None:
     good = takeout_json(6)
-    (tmp_path / "MyActivity.json").write_text("[" + good[1:-1] + ', {"title": 7}, "secret", {"secret": nope}, {"title": "cut')
+    (tmp_path / "MyActivity.json").write_text(
+        "[" + good[1:-1] + ', {"title": 7}, "secret", {"secret": nope}, {"title": "cut'
+    )
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "MyActivity.json", limits=ImportLimits(line_bytes=5000))
     assert (summary.rows, summary.skipped, summary.skipped_lines, summary.unit) == (6, 4, (7, 8, 9, 10), "entry")
     assert "secret" not in repr(summary)
@@ -122,7 +147,11 @@ def test_broken_entries_are_passed_over(tmp_path: Path) -> None:
 
 def test_broken_activities_of_a_page(tmp_path: Path) -> None:
     page = takeout_html("en", 3)
-    broken = '<div class="outer-cell x">secret</div><div class="outer-cell x"><div class="body-1">' + "s" * 300_000 + "</div></div>"
+    broken = (
+        '<div class="outer-cell x">secret</div><div class="outer-cell x"><div class="body-1">'
+        + "s" * 300_000
+        + "</div></div>"
+    )
     (tmp_path / "p.html").write_text(page.replace("</body>", broken + "</body>"))
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "p.html", limits=ImportLimits(line_bytes=100_000))
     assert (summary.rows, summary.skipped, summary.skipped_lines) == (3, 2, (4, 5))

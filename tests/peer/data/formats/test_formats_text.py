@@ -31,11 +31,17 @@ def rows(database: Path, query: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(("encoding", "says"), [
-    ("utf-8", ""), ("utf-8-sig", ""), ("utf-16", ", UTF-16"), ("utf-16-be-sig", ", UTF-16"), ("cp1252", ", Windows-1252"),
+    ("utf-8", ""), ("utf-8-sig", ""), ("utf-16", ", UTF-16"), ("utf-16-be-sig", ", UTF-16"),
+    ("cp1252", ", Windows-1252"),
 ])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_encodings_and_delimiters(tmp_path: Path, encoding: str, says: str, delimiter: str) -> None:
-    text = delimiter.join(["größe", "name"]) + "\r\n" + delimiter.join(["1,5" if delimiter != "," else "1.5", "Zoë – x"]) + "\r\n"
+    text = (
+        delimiter.join(["größe", "name"])
+        + "\r\n"
+        + delimiter.join(["1,5" if delimiter != "," else "1.5", "Zoë – x"])
+        + "\r\n"
+    )
     data = b"\xfe\xff" + text.encode("utf-16-be") if encoding == "utf-16-be-sig" else text.encode(encoding)
     (tmp_path / "own.csv").write_bytes(data)
     seen = preview(tmp_path / "own.csv")
@@ -77,7 +83,9 @@ def test_a_json_list_is_a_table(tmp_path: Path) -> None:
 
 
 def test_broken_entries_spoil_no_other(tmp_path: Path) -> None:
-    (tmp_path / "own.json").write_text('[{"a": 1}, nope, {"a": }, {"a": 2}, [1], {"a": "' + "x" * 3000 + '"}, {"a": 3}, {"a": 4}, {"a": 5}]')
+    (tmp_path / "own.json").write_text(
+        '[{"a": 1}, nope, {"a": }, {"a": 2}, [1], {"a": "' + "x" * 3000 + '"}, {"a": 3}, {"a": 4}, {"a": 5}]'
+    )
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "own.json", limits=ImportLimits(line_bytes=2000))
     assert (summary.rows, summary.skipped_lines) == (5, (2, 3, 5, 6))
     assert summary.reasons == {"could not be read": 3, "longer than the limit": 1}
@@ -101,7 +109,9 @@ def test_entries_are_those_of_the_json_parser(entries: list[object], indent: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_text, "CHUNK", data.draw(st.integers(1, 9)))
         assert [value for _number, value in json_text.numbered_entries(_origin(raw), ImportLimits())] == entries
-        assert [value for _number, value in json_text.numbered_entries(_origin(sheets), ImportLimits(), depth=2)] == entries
+        assert [
+            value for _number, value in json_text.numbered_entries(_origin(sheets), ImportLimits(), depth=2)
+        ] == entries
 
 
 def _origin(raw: bytes) -> Origin:
@@ -114,7 +124,8 @@ def _origin(raw: bytes) -> Origin:
 def test_parquet(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = arrow.table({
-        "When": [datetime(2024, 2, 5, 14, 21, tzinfo=UTC), None], "n": [1, 2**40], "x": [0.5, math.nan], "s": ["ä", None],
+        "When": [datetime(2024, 2, 5, 14, 21, tzinfo=UTC), None], "n": [1, 2**40], "x": [0.5, math.nan],
+        "s": ["ä", None],
         "list": [[1, 2], []], "money": [Decimal("1.50"), None], "raw": [b"\xff", None], "ok": [True, False],
     })  # fmt: skip
     parquet.write_table(table, tmp_path / "own.parquet")
@@ -131,7 +142,13 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"secret": ["secret"] * 100}), tmp_path / "own.parquet")
     data = (tmp_path / "own.parquet").read_bytes()
-    for cut in (data[:-1], data[:-9] + data[-8:], data[:60], b"PAR1" + bytes(100) + data[-8:], b"PAR1\xff\xff\xff\x7fPAR1"):
+    for cut in (
+        data[:-1],
+        data[:-9] + data[-8:],
+        data[:60],
+        b"PAR1" + bytes(100) + data[-8:],
+        b"PAR1\xff\xff\xff\x7fPAR1",
+    ):
         (tmp_path / "bad.parquet").write_bytes(cut)
         with pytest.raises(Malformed) as caught:
             import_file(tmp_path / "d.sqlite", tmp_path / "bad.parquet")
@@ -146,7 +163,9 @@ def test_without_pyarrow_one_line_says_what_to_do(tmp_path: Path) -> None:
         "foreign.has_children = lambda: False\n"
         f"preview(Path({str(tmp_path / 'own.parquet')!r}))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4]
+    )
     assert "Refused: this is a Parquet file, which needs pyarrow: export it as CSV, or `pipx install" in done.stderr
 
 
@@ -169,10 +188,13 @@ def test_a_preview_says_columns_kinds_rows_and_problems(tmp_path: Path) -> None:
     table = seen.tables[0]
     assert table.name == "own_data"
     assert [(one.name, one.kind, one.says) for one in table.columns] == [
-        ("id", "INTEGER", "whole numbers"), ("x", "REAL", "numbers"), ("name", "TEXT", "texts"), ("never", "", "nothing so far"),
+        ("id", "INTEGER", "whole numbers"), ("x", "REAL", "numbers"), ("name", "TEXT", "texts"),
+        ("never", "", "nothing so far"),
     ]  # fmt: skip
     assert (table.rows, table.count) == (((1, 1.5, "secret", None), (2, 2.0, "b", None)), 3)
-    assert seen.problems == ("“own_data”: 1 line would be skipped (1 another number of cells than the heading), by number: 4",)
+    assert seen.problems == (
+        "“own_data”: 1 line would be skipped (1 another number of cells than the heading), by number: 4",
+    )
     assert "secret" not in repr(seen)
     assert preview(tmp_path / "Own Data.csv", table="mine").tables[0].name == "mine"
 
@@ -197,7 +219,9 @@ def test_a_preview_writes_nothing(tmp_path: Path) -> None:
     ("a.png", b"\x89PNG\r\n\x1a\n\x00secret", Malformed),
     ("folder", None, Refused),
 ])
-def test_what_is_no_data_is_refused_in_one_line(tmp_path: Path, name: str, content: bytes | None, error: type[Exception]) -> None:
+def test_what_is_no_data_is_refused_in_one_line(
+    tmp_path: Path, name: str, content: bytes | None, error: type[Exception]
+) -> None:
     file = tmp_path / name
     file.mkdir() if content is None else file.write_bytes(content)
     with pytest.raises(error) as caught:
