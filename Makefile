@@ -32,7 +32,7 @@ IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
 test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
-.PHONY: demo demo-sum demo-mooc test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -155,12 +155,9 @@ bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
-wheel: .venv/made       ## the wheel that peers and staff install, its list of parts and SHA256SUMS, in dist/
+wheel: .venv/base       ## the wheel that peers and staff install, its list of parts and SHA256SUMS, in dist/
 	@$(call locked,.venv,build)
 	@$(BIN)/python -m bundle.wheel
-
-completion: .venv/test  ## the scripts that complete commands in a shell, after a command or an option changed
-	@$(BIN)/python -m bundle.completion
 
 languages: .venv/test   ## the catalogues of the owner's page, after one of its sentences changed
 	@$(BIN)/python -m bundle.languages

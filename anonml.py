@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ PARTS = (
 )
 COMPLETION, HELP = "completion", "help"
 SHELLS = ("bash", "zsh", "fish")
+COMPLETIONS = Path(__file__).with_name("anon") / "kit" / "terminal" / "completions"
 USAGE = 2
 INTERRUPTED = 130
 _BEWARE = "do not rely on it: get the link or the file again, and compare its fingerprint with a public place"
@@ -261,16 +263,33 @@ def _missing(error: ModuleNotFoundError) -> str:
 
 
 def _complete(arguments: list[str]) -> int:
-    """Print the completion script of a shell: a file that `bundle/completion.py` wrote, so that a shell starts fast."""
+    """Print a shell's completion script: the file that the wheel brings, so that a shell starts fast, or a new one."""
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         said = f"anonml {COMPLETION} {'|'.join(SHELLS)}: prints a script; bash: eval \"$(anonml {COMPLETION} bash)\""
         if arguments == ["--help"]:
             sys.stdout.write(said + "\n")
             return 0
         return _fail("usage", said, USAGE)
-    folder = Path(__file__).with_name("anon") / "kit" / "terminal" / "completions"
-    sys.stdout.write((folder / f"anonml.{arguments[0]}").read_text("utf-8"))
+    carried = COMPLETIONS / f"anonml.{arguments[0]}"
+    sys.stdout.write(carried.read_text("utf-8") if carried.is_file() else completion(arguments[0]))
     return 0
+
+
+def completion(shell: str) -> str:
+    """A shell's completion script, from all commands, whose imports take seconds. `bundle/wheel.py` keeps it in a file.
+
+    A command of which a part is not installed is completed by its name alone.
+    """
+    from anon.kit.terminal.completion import Node, node_of, plain, script
+    from anon.kit.terminal.placeholders import placed
+
+    found = {name: Node(summary) for name, (_, summary) in COMMANDS.items()}
+    for name in COMMANDS:
+        with suppress(ModuleNotFoundError):
+            found[name] = node_of(placed(application(name)))
+    found[COMPLETION] = Node("Print a shell's completion script.", (), {known: Node() for known in SHELLS})
+    found[HELP] = Node("Show what a command is for.", (), {name: plain(node) for name, node in found.items()})
+    return script(shell, Node("", ("--help", "--version", "-V"), found))
 
 
 def _help() -> None:

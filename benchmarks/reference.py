@@ -21,7 +21,6 @@ from anon.machine.outages import TABLE, Outage, OutageCell
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
 from benchmarks.protocols import PROTOCOLS
-from bundle.completion import written
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "<!-- Written by `python -m benchmarks.reference`; do not edit it by hand. -->"
@@ -252,9 +251,7 @@ PAGES = {"commands": commands, "exit-codes": exit_codes, "study-file": study_fil
 
 
 def main() -> None:
-    """Write the pages anew, and the completion scripts, which know the same commands."""
-    for file, text in written().items():
-        file.write_text(text, "utf-8")
+    """Write the pages anew."""
     FOLDER.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (FOLDER / f"{name}.md").write_text(page(), "utf-8")

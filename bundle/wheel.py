@@ -4,6 +4,7 @@
 
 Writes the wheel, its CycloneDX list of parts and SHA256SUMS of both. The build sees a copy of the sources
 with plain modes, and every time in the wheel is that of the last commit: neither folder, clock nor umask shows in it.
+The copy gets the completion scripts of its commands, all of which are imported: peers' and staff's packages are needed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ _BUILDING = """
 import os, sys
 os.umask(0o022)
 os.environ["SOURCE_DATE_EPOCH"] = sys.argv[2]
+from anonml import COMMANDS, COMPLETIONS, SHELLS, application, completion
+for name in COMMANDS:
+    application(name)  # raises where a part is missing, whose commands a script would leave out
+COMPLETIONS.mkdir()
+for shell in SHELLS:
+    (COMPLETIONS / f"anonml.{shell}").write_text(completion(shell), "utf-8")
 from setuptools.build_meta import build_wheel
 print(build_wheel(sys.argv[1]))
 """

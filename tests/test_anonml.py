@@ -139,7 +139,6 @@ LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"
 @pytest.mark.process
 @pytest.mark.parametrize(("words", "unneeded"), [
     (("--help",), NETWORK | OTHERS | LIBRARIES | {"peer"}),
-    (("completion", "bash"), NETWORK | OTHERS | LIBRARIES | {"peer"}),
     (("peer", "status"), NETWORK | OTHERS | CHECKS),
     (("peer", "budget"), OTHERS),
     (("peer", "run", "--once"), NETWORK | OTHERS | CHECKS),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import anonml
 from bundle.wheel import SOURCES, build, release
 
 pytestmark = pytest.mark.process
@@ -91,3 +92,28 @@ def test_the_demo_is_in_the_wheel(released: list[Path], tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     count, *files = done.stdout.split()
     assert count == "5" and all(file.startswith(str(tmp_path / "site")) for file in files)
+
+
+def test_the_wheel_brings_the_scripts_of_its_commands_and_a_new_shell_imports_none(released: list[Path], tmp_path: Path) -> None:
+    """They are nowhere in the sources. Each of the modules below costs a shell that starts tens of milliseconds."""
+    assert not anonml.COMPLETIONS.exists()
+    with zipfile.ZipFile(released[0]) as wheel:
+        wheel.extractall(tmp_path)
+    program = (
+        "import sys, anonml\n"
+        "assert not anonml._run(['completion', sys.argv[1]])\n"
+        "sys.stderr.write(' '.join(sys.modules))\n"
+    )
+    for shell in anonml.SHELLS:
+        done = subprocess.run([sys.executable, "-c", program, shell], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == anonml.completion(shell)
+        assert set(done.stderr.split()) & {"typer", "rich", "attrs", "asyncio", "peer", "aggregator", "importlib.metadata"} == set()
+
+
+def test_no_wheel_is_made_where_a_script_would_leave_commands_out(tmp_path: Path) -> None:
+    for name in SOURCES:
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile)(ROOT / name, tmp_path / name)
+    (tmp_path / "aggregator/lab/__init__.py").write_text("import no_such_part\n", "utf-8")
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        build(tmp_path, tmp_path / "out")
+    assert "no_such_part" in failed.value.stderr

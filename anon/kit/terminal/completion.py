@@ -1,6 +1,6 @@
 """Shell completion as a script that needs no Python while somebody types: the whole command tree is written into it.
 
-`bundle/completion.py` makes the scripts that `anonml completion` prints.
+`completion` of `anonml.py` gives it that tree.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def node_of(command: Any) -> Node:
     commands = {name: node_of(subcommand) for name, subcommand in sorted(inner.items()) if not subcommand.hidden}
     summary = (command.help or "").strip().partition("\n")[0]
     return Node(summary, tuple(shown), commands)
+
+
+def plain(node: Node) -> Node:
+    """A command after `help`: without its options."""
+    return Node(node.summary, (), {name: plain(below) for name, below in node.commands.items()})
 
 
 def script(shell: str, root: Node) -> str:
