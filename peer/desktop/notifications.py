@@ -12,6 +12,7 @@ from typing import Any
 from anon.errors import Refused, because
 from anon.machine.environment import Child, for_child
 from anon.machine.extras import install
+from peer.desktop.login import macos
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
 """Shows one sentence. Raises `Refused` when no desktop took it."""
@@ -61,8 +62,7 @@ async def _by_notify_send(sentence: str) -> None:
 
 
 async def _by_osascript(sentence: str) -> None:
-    quoted = sentence.replace("\\", "\\\\").replace('"', '\\"')
-    await _by_program("osascript", "-e", f'display notification "{quoted}" with title "{TITLE}"')
+    await _by_program(*macos.notice(TITLE, sentence))
 
 
 async def _by_program(*words: str) -> None:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from anon.errors import Refused
 from anon.machine.environment import Child, for_child
-from peer.desktop.login import launchd_agent, run_key, systemd_unit, xdg_autostart
+from peer.desktop.login import macos, run_key, systemd_unit, xdg_autostart
 from peer.desktop.login.item import LoginItem
 
 Render = Callable[[LoginItem], str]
@@ -145,14 +145,8 @@ def xdg_place(configuration: Path) -> FilePlace:
 
 def launchd_place(user_home: Path, uid: int) -> FilePlace:
     """The agent of the user, loaded at once."""
-    path, domain = user_home / "Library" / "LaunchAgents" / launchd_agent.NAME, f"gui/{uid}"
-    return FilePlace(
-        path,
-        launchd_agent.render,
-        launchd_agent.home_of,
-        after=(("launchctl", "bootstrap", domain, str(path)),),
-        before=(("launchctl", "bootout", f"{domain}/{launchd_agent.LABEL}"),),
-    )
+    loads, ends = macos.loading(user_home, uid), macos.unloading(uid)
+    return FilePlace(macos.agent_file(user_home), macos.render, macos.home_of, after=(loads,), before=(ends,))
 
 
 def places_here() -> tuple[LoginPlace, ...]:

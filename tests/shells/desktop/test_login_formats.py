@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
-from peer.desktop.login import launchd_agent, run_key, systemd_unit, xdg_autostart
+from peer.desktop.login import macos, run_key, systemd_unit, xdg_autostart
 from peer.desktop.login.item import LoginItem, login_item, own_program
 
 pytestmark = pytest.mark.process
@@ -27,7 +27,7 @@ HOMES = [
     "/home/it's \"quoted\"/back\\slash\\\\n/`id`/peer",
     "/home/学生/; rm #/peer ",
 ]
-FORMATS = [systemd_unit, xdg_autostart, launchd_agent]
+FORMATS = [systemd_unit, xdg_autostart, macos]
 
 
 def item(home: str, program: str = "/usr/bin/true", **environment: str) -> LoginItem:
@@ -137,7 +137,7 @@ def test_a_program_that_an_entry_cannot_name_is_refused() -> None:
 @pytest.mark.parametrize("home", HOMES)
 def test_a_property_list_holds_exactly_the_words_that_were_meant(home: str) -> None:
     meant = item(home, ANONML_TORRC="/a b/<&>")
-    agent = plistlib.loads(launchd_agent.render(meant).encode())
+    agent = plistlib.loads(macos.render(meant).encode())
     assert agent["ProgramArguments"] == list(meant.command) and agent["RunAtLoad"] is True
     assert agent["EnvironmentVariables"] == {"ANONML_TORRC": "/a b/<&>", "ANONML_PEER_HOME": meant.home}
     assert agent["KeepAlive"] == {"SuccessfulExit": False}  # ended by its owner, it stays ended
