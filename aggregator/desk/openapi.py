@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from attrs import field, frozen
-
+from aggregator.desk.routes import Endpoint
 from anon.kit.page.gate import FORM_FIELD
 from anon.wire.replies import ENROLMENT_REFUSALS, PACKET_REFUSALS, REPLY_BYTES
 
@@ -15,21 +14,6 @@ STUDY_ID = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _WORDS = {"enrol": ("accepted", "busy", *ENROLMENT_REFUSALS), "withdraw": ("withdrawn", "busy", *ENROLMENT_REFUSALS),
           "packets": ("accepted", "busy", *PACKET_REFUSALS)}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-
-
-@frozen
-class Endpoint:
-    """One route of the desk. `fields`: what its form carries beside the form's token; `sends`: its media type;
-    `uploads`: whether a field may come as a file too."""
-
-    method: str
-    path: str
-    name: str
-    summary: str
-    fields: Mapping[str, str] = field(factory=dict)
-    sends: str = "text/html"
-    answers: tuple[int, ...] = (200,)
-    uploads: bool = False
 
 
 def desk_document(routes: Sequence[Endpoint], origin: str) -> dict[str, Any]:

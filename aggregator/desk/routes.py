@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
 from aggregator.desk.metrics import CONTENT_TYPE
-from aggregator.desk.openapi import Endpoint
 
 _TEXT = {"text": "the study file", "draft": "the id of its draft, if it has one"}
 _FORM = {"draft": "the id of its draft", "epsilon": "the record-level epsilon; and the form's other fields"}
 _STUDY = "/studies/{study}"
+
+
+@frozen
+class Endpoint:
+    """One route of the desk. `fields`: what its form carries beside the form's token; `sends`: its media type;
+    `uploads`: whether a field may come as a file too."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    fields: Mapping[str, str] = field(factory=dict)
+    sends: str = "text/html"
+    answers: tuple[int, ...] = (200,)
+    uploads: bool = False
+
 
 ROUTES: tuple[Endpoint, ...] = (
     Endpoint("GET", "/", "studies", "All studies and their phases."),

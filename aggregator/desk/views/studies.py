@@ -17,7 +17,6 @@ from aggregator.audit.exporting import export_study
 from aggregator.desk import study_view as facts
 from aggregator.desk.archive import archive
 from aggregator.desk.metrics import CONTENT_TYPE, exposition
-from aggregator.desk.openapi import desk_document, public_document
 from aggregator.desk.rendering import static
 from aggregator.desk.routes import ROUTES
 from aggregator.desk.views.desk_page import field_of, optional_field
@@ -166,11 +165,15 @@ class Pages(FormPages, InvitePages):
         return web.Response(body=exposition(all_facts).encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(self, _: web.Request) -> web.Response:
-        """The desk's OpenAPI document."""
+        """The desk's OpenAPI document, whose module is loaded when somebody asks."""
+        from aggregator.desk.openapi import desk_document
+
         return web.Response(text=json.dumps(desk_document(ROUTES, self._origin)), content_type="application/json")
 
     async def aggregator_openapi(self, _: web.Request) -> web.Response:
         """The OpenAPI document of what peers ask."""
+        from aggregator.desk.openapi import public_document
+
         return web.Response(text=json.dumps(public_document()), content_type="application/json")
 
     async def style(self, _: web.Request) -> web.Response:
