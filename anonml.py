@@ -1,8 +1,8 @@
 """The command `anonml`: the one place that may reach both the peer's and the aggregator's side, each only when asked,
 and that joins the shells: none of them imports another.
 
-For researchers the module offers the estimator, the study of a notebook, published models and the audit, each imported
-when it is asked for: `from anonml import Study`.
+For researchers the module offers the estimator, the study of a notebook, published models and the audit. For authors of
+protocols it has whole studies in memory (`testing`). Each is imported when it is asked for: `from anonml import Study`.
 
 Exit codes: 0 done; 1 failed; 2 wrong use of the command line; 3 malformed input; 4 refused by policy; 5 a proof or
 signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached; 8 a
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
     from anon.protocols.installed import load_model
+    from examples import testing
 
-__all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "load_model"]
+__all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "load_model", "testing"]
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -65,6 +66,7 @@ OFFERED = {
     "Study": "aggregator.notebook",
     "audit": "aggregator.audit",
     "load_model": "anon.protocols.installed",
+    "testing": "examples.testing",
 }
 
 # (socket, the part of a shell that another one's commands are given); see anon/kit/terminal/wiring.py.
@@ -92,7 +94,8 @@ def __getattr__(name: str) -> Any:
     if name not in OFFERED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(OFFERED[name]), name)
+        module = importlib.import_module(OFFERED[name])
+        return getattr(module, name, module)
     except ModuleNotFoundError as error:
         raise ImportError(f"{name} needs an extra: {_missing(error)}") from None
 

@@ -26,8 +26,9 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.audit": ("audit", "AuditResult", "Finding", "Verdict"),
     "anon.protocols.installed": ("load_model",),
     "anon.protocols.models.tables": ("from_json", "Model"),
+    "examples.testing": ("run", "run_study", "with_protocol", "Outcome"),
 }
-OURS = ("anon", "peer", "aggregator")
+OURS = ("anon", "peer", "aggregator", "examples")
 _ENTRY = re.compile(r"(?P<name>[\w, ]+?)(?:, (?P<rest>required|optional))? : (?P<kind>.+)")
 
 

@@ -40,8 +40,8 @@ from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest
 from anon.wire.cbor import sha256
 from anon.wire.packets import PublishedPacket
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import STUDY
+from examples.protocols import PROTOCOLS
 
 _AT_ONCE = 5000
 TEXT = STUDY.replace('admission = "open"', 'admission = "open"\nmaximum = 1000000')

@@ -29,8 +29,8 @@ from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from examples.census.data import load, split
+from examples.protocols import PROTOCOLS
 
 STUDY = Path(__file__).resolve().parents[1] / "examples" / "census" / "study.toml"
 SIZES, EPSILONS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000), (0.5, 1.0, 2.0, 4.0)

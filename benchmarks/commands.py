@@ -34,7 +34,7 @@ from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 from peer.app import PeerApp
 from peer.rules.ledger import Entry
 from peer.store.home import PeerHome

@@ -56,8 +56,8 @@ from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal
 from benchmarks.declared import SETS, Column, DataSet
 from benchmarks.figures import OUT, Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS
+from examples.protocols import PROTOCOLS
 
 SEED = 2017
 PEERS = (300, 1000, 2000, 5000, 0)

@@ -28,8 +28,8 @@ from anon.protocols.posts import sealed_enrolment
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import Enrolment, sign_enrolment
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import STUDY, cpu_seconds
+from examples.protocols import PROTOCOLS
 
 AT_ONCE = 512
 TICKS = 21

@@ -15,9 +15,9 @@ from pathlib import Path
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, answered
 from anon.queries.sandbox import opened
-from benchmarks.protocols import PROTOCOLS
 from examples.mooc.features import AS_OF, STUDY
 from examples.mooc.generate import generate
+from examples.protocols import PROTOCOLS
 from peer.data.importing import import_file
 
 STUDENTS, TURNS = 20, 15

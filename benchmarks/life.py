@@ -44,7 +44,7 @@ from benchmarks.life_peers import RealPeers
 from benchmarks.life_program import FileClock
 from benchmarks.life_running import Program, command
 from benchmarks.life_study import STUDY, Life
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 
 DAY = 86400
 

@@ -37,7 +37,7 @@ from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
 from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, sign_enrolment
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 from peer.release import release
 
 EACH = 500

@@ -47,8 +47,8 @@ from anon.protocols.sortition import draw, tag_context
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import ENROL, SETTLE, STUDY, cpu_seconds, post
+from examples.protocols import PROTOCOLS
 from peer.release import release
 
 KEPT = Path(__file__).parent / "out" / "load"

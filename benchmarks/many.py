@@ -45,7 +45,7 @@ from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
 from peer.protocols.sum.part import vector_of

@@ -33,8 +33,8 @@ from anon.protocols.models.tables import Model
 from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS, SEED, at_record_level
+from examples.protocols import PROTOCOLS
 
 LOW = 0.45
 GOAL_WRONG = 0.01

@@ -36,7 +36,7 @@ from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
 from anon.wire.messages import credential_header, seed_commitment
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 from peer.release import release
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry

@@ -20,7 +20,7 @@ from anon.machine.outages import COMMANDS as LONG_LIVED
 from anon.machine.outages import TABLE, Outage, OutageCell
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "<!-- Written by `python -m benchmarks.reference`; do not edit it by hand. -->"

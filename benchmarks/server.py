@@ -48,7 +48,7 @@ from anon.wire.messages import (
 from anon.wire.packets import Packet
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 
 GROWTH = (1, 2, 4)
 CONNECTIONS = 64

@@ -27,7 +27,7 @@ from anon.study.slots import Row, Slot
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 from peer.app import PeerApp
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry

@@ -48,8 +48,8 @@ from anon.protocols.vectors.tables import TableSums, tables_of
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.utility import CENSUS, SEED, with_guesses
+from examples.protocols import PROTOCOLS
 
 DELTA = Decimal("1e-6")
 Integers = NDArray[np.int64]

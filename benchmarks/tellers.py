@@ -43,8 +43,8 @@ from anon.teller.home import Place, open_home
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from benchmarks.server import cpu_seconds
+from examples.protocols import PROTOCOLS
 from peer.protocols.sum.part import SumPart
 from peer.release import release
 

@@ -27,8 +27,8 @@ from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
-from benchmarks.protocols import PROTOCOLS
 from examples.census.data import load
+from examples.protocols import PROTOCOLS
 
 CENSUS = Path(__file__).resolve().parents[1] / "examples" / "census"
 SEED = 2017

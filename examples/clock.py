@@ -41,6 +41,20 @@ BEFORE = 1e-3
 STOPPING = 5.0
 
 
+@define
+class Clock:
+    """Unix seconds of one process that only their holder moves; a sleeper moves them to its own end at once."""
+
+    seconds: float = START
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """Awake, that much later."""
+        self.seconds += max(0.0, seconds)
+
+
 class ClockFile:
     """The time in a file, in unix seconds. It outlives every process, and each opens it by its path."""
 

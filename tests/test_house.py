@@ -163,7 +163,7 @@ def _without(shell: str, tree: Path) -> None:
     """A copy of the product without a shell, what stands on it, and their lines in the command's wiring. It keeps
     compiled modules, of which none is imported without its source."""
     gone = rooms.standing_on(shell)
-    for side in sorted(SIDES):
+    for side in (*sorted(SIDES), "examples"):  # the studies in memory that tests share are there
         shutil.copytree(ROOT / side, tree / side)
     for room in gone:
         place = tree / room.replace(".", "/")

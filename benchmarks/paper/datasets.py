@@ -20,7 +20,7 @@ from anon.tables.streams import Cell
 from benchmarks.paper import courses
 from benchmarks.paper.population import Population
 from benchmarks.paper.studies import Dictionary, Number, Text, rounded
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 
 SEED = 2017
 HELD_OUT = 0.3

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Cohort, Feature, Label, Learning, Table
 from anon.study.proposal import Proposal, Schedule
-from benchmarks.protocols import PROTOCOLS
+from examples.protocols import PROTOCOLS
 
 DAY = 86400
 TABLE = "person"

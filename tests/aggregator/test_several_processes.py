@@ -29,10 +29,11 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.errors import Refused
+from examples.testing import ADDRESS
 from tests.support.clock import Clock
 from tests.support.postgres import Server
 from tests.support.serving import MOMENTS
-from tests.support.world import ADDRESS, FakePeer, World, in_memory, make_app, sealed, study_text
+from tests.support.world import FakePeer, World, in_memory, make_app, sealed, study_text
 
 pytestmark = pytest.mark.postgres
 WRONG = "sealed-to-another-key"

@@ -26,6 +26,7 @@ from aggregator.app import AggregatorApp
 from anon.ldp import nano
 from anon.queries.lint import Bounds
 from anon.wire.invite import Invite
+from examples.testing import MemoryRoute
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.consent import Policy
@@ -34,7 +35,6 @@ from tests.support.clock import Clock
 from tests.support.observed import Observed, stream
 from tests.support.protocols import parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
-from tests.support.world import MemoryRoute
 
 pytestmark = pytest.mark.slow
 

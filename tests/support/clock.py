@@ -7,23 +7,10 @@ import time
 
 from attrs import define, field
 
+from examples.clock import Clock
 from tests.support.patience import until
 
 START = 1_700_000_000
-
-
-@define
-class Clock:
-    """Unix seconds that only a test moves; a sleeper moves them to its own end at once."""
-
-    seconds: float = float(START)
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    async def sleep(self, seconds: float) -> None:
-        """Awake, that much later."""
-        self.seconds += max(0.0, seconds)
 
 
 @define

@@ -3,30 +3,15 @@ tested without the learning stack has its own parts alone."""
 
 from __future__ import annotations
 
-from attrs import evolve
-
-from anon.protocols.registry import ProtocolParts, Protocols
 from peer.protocols.installed import PROTOCOLS as PEERS
 
 try:
-    from aggregator.protocols.installed import PROTOCOLS as AGGREGATORS
+    from examples.protocols import PROTOCOLS
+    from examples.protocols import with_protocol as with_toy
 except ImportError:
-    AGGREGATORS = PEERS
+    PROTOCOLS = PEERS
 
-PROTOCOLS = Protocols(
-    tuple(evolve(parts, peer=own.peer) for parts, own in zip(AGGREGATORS.known, PEERS.known, strict=True))
-)
-
-
-def both_sides(protocols: Protocols) -> Protocols:
-    """The same, with the peers' parts where they are an aggregator's alone."""
-    return PROTOCOLS if protocols == AGGREGATORS else protocols
-
-
-def with_toy(toy: ProtocolParts) -> Protocols:
-    """The same, and a protocol that no product file knows."""
-    return Protocols((*PROTOCOLS.known, toy))
-
+__all__ = ["PROTOCOLS", "with_toy"]
 
 parse_proposal = PROTOCOLS.proposal
 load_proposal = PROTOCOLS.load_proposal

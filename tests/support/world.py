@@ -1,18 +1,17 @@
-"""A study in memory: a real aggregator, and peers that are made of the shared part alone or real ones.
+"""The study in memory of `examples.testing`, with members that are made of the shared part alone.
 
-The clock moves when a test says so, or jumps from one due time to the next. Each real peer has a route of its own to
-the aggregator, which records what an observer of its network sees.
+The clock moves when a test says so, or jumps from one due time to the next.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
@@ -20,17 +19,15 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
-from anon.errors import Unreachable
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
 from anon.protocols.registry import Protocols
 from anon.protocols.sortition import draw, occasion_of, tag_context
-from anon.route import Response
 from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest, Window
 from anon.transparency.buckets import bucket_of, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, find
-from anon.wire.invite import Invite, invite_hash
+from anon.wire.invite import invite_hash
 from anon.wire.messages import (
     Enrolment,
     credential_header,
@@ -42,16 +39,11 @@ from anon.wire.messages import (
     study_seed,
 )
 from anon.wire.packets import Dummy, Packet
-from anon.wire.replies import encode_reply
-from peer.app import PeerApp
-from peer.data.evaluate import at_once
-from peer.store.home import PeerHome, Settings
+from examples.testing import StudyInMemory, published
 from tests.support.clock import Clock
 from tests.support.packets import opened, posted, read
-from tests.support.protocols import PROTOCOLS, both_sides
+from tests.support.protocols import PROTOCOLS
 from tests.support.studies import questions
-
-ADDRESS = "127.0.0.1:1"
 
 SCHEDULE = """
 [schedule]
@@ -183,85 +175,13 @@ def sealed(live: LiveStudy, packet: Packet) -> bytes:
     return posted(live.manifest, packet.to_bytes())
 
 
-async def published(live: LiveStudy) -> dict[tuple[str, int], bytes]:
-    """Every document by kind and part."""
-    return {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
-
-
 @define
-class Request:
-    """One request as it left: to what, when, a post's bytes, and the answer's bytes if one came back to it."""
-
-    what: str
-    at: float
-    body: bytes | None = field(default=None, repr=False)
-    answer: bytes | None = None
-
-
-@define
-class MemoryRoute:
-    """One peer's route onto a study. `broken(what, time)`: the request gets nowhere. `mute(...)`: its answer is
-    lost."""
-
-    live: LiveStudy
-    clock: Clock
-    broken: Callable[[str, float], bool] = lambda _what, _at: False
-    mute: Callable[[str, float], bool] = lambda _what, _at: False
-    says: Callable[[bytes], str | None] = lambda _body: None
-    requests: list[Request] = field(factory=list)
-
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        """See `Route`."""
-        what = self._left(path, None).what
-        if what == "heads":
-            return Response(200, self.live.heads())
-        first, _, last = what.removeprefix("documents/").partition("-")
-        bodies = await self.live.served(int(first), int(last or first))
-        return Response(200, b"".join(bodies)) if bodies else Response(404, b"")
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        """See `Route`."""
-        request = self._left(path, body)
-        takes = {"enrol": self.live.enrol, "withdraw": self.live.withdraw, "packets": self.live.submit}
-        answer = encode_reply(self.says(body) or await takes[request.what](body))
-        if self.mute(request.what, request.at):
-            raise Unreachable("mute")
-        request.answer = answer
-        return Response(200, answer)
-
-    def _left(self, path: str, body: bytes | None) -> Request:
-        request = Request(path.split("/", 3)[3], self.clock(), body)
-        self.requests.append(request)
-        if self.broken(request.what, request.at):
-            raise Unreachable("broken")
-        return request
-
-    def packets(self) -> list[Request]:
-        """Every post to where packets go."""
-        return [request for request in self.requests if request.what == "packets"]
-
-    def connections(self, window: Window) -> list[float]:
-        """When each different body first left for this window."""
-        first: dict[bytes | None, float] = {}
-        for packet in self.packets():
-            first.setdefault(packet.body, packet.at)
-        return sorted(at for at in first.values() if window.opens <= at < window.closes)
-
-
-@define
-class World:
-    """An aggregator with one study, its clock, and the real peers that settled in, each with its route."""
-
-    app: AggregatorApp
-    live: LiveStudy
-    clock: Clock
-    invites: list[Invite]
-    peers: list[PeerApp] = field(factory=list)
-    routes: list[MemoryRoute] = field(factory=list)
+class World(StudyInMemory):
+    """The same, with members that are made of the shared part alone, and what an aggregator's machine holds."""
 
     async def enrol(self, count: int) -> list[FakePeer]:
         """So many peers, enrolled."""
-        codes = [invite.code for invite in self.invites[:count]] if self.invites else [""] * count
+        codes = [*(invite.code for invite in self.invites), *[""] * count][:count]
         peers = [FakePeer(self.live.manifest, code) for code in codes]
         for peer in peers:
             assert await self.live.enrol(peer.sealed_enrolment()) == "accepted"
@@ -288,11 +208,6 @@ class World:
             assert await self.live.submit(sealed(self.live, peer.packet())) == "accepted"
         return peers
 
-    async def go_to(self, when: float) -> None:
-        """Set the clock and do what is due at the aggregator."""
-        self.clock.seconds = when
-        await self.app.tick()
-
     async def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The answer of the aggregator's database, whichever dialect it has."""
         async with self.app._database.read() as connection:
@@ -313,56 +228,6 @@ class World:
         """All windows in which packets are sent."""
         return self.live.manifest.windows
 
-    async def settle_in(self, count: int, **settings: object) -> None:
-        """So many real peers join."""
-        for number in range(count):
-            self._home(number).write_settings(evolve(Settings(), **settings))
-            self.routes.append(MemoryRoute(self.live, self.clock))
-            self.peers.append(self._peer(number))
-            self.peers[-1].set_policy(evolve(self.peers[-1].policy(), minimum_cohort=2))
-            await self.peers[-1].join(self.invites[number], self.live.manifest.epsilon)
-
-    def restart(self, number: int) -> None:
-        """As after a crash: everything that was not stored is gone."""
-        self.peers[number].close()
-        self.peers[number] = self._peer(number)
-
-    def _home(self, number: int) -> PeerHome:
-        return PeerHome(self.app.home.path.parent / f"peer-{number}")
-
-    def _peer(self, number: int) -> PeerApp:
-        route, clock = self.routes[number], self.clock
-        protocols = both_sides(self.app._tools.protocols)
-        return PeerApp(
-            self._home(number),
-            lambda: route,
-            clock,
-            os.urandom,
-            sleep=clock.sleep,
-            evaluate=at_once,
-            protocols=protocols,
-        )
-
-    async def go_on(self, until: float = 1e12) -> None:
-        """Aggregator and real peers do what is due, in the order of time, up to `until`."""
-        due: dict[int, float] = dict.fromkeys(range(len(self.peers)), self.clock())
-        for _ in range(100_000):
-            news = self.clock() + await self.app.tick()
-            first = min(due, key=lambda number: due[number], default=None)
-            when = min(news, due[first] if first is not None else news)
-            if when > until or first is None:
-                self.clock.seconds = max(self.clock(), min(until, when if first is None else until))
-                return
-            self.clock.seconds = max(self.clock(), when)
-            if news <= due[first]:
-                continue
-            again = await self.peers[first].step(self.live.study)
-            if again is None:
-                del due[first]
-            else:
-                due[first] = again
-        raise AssertionError("the world does not come to rest")
-
     def opened(self, body: bytes) -> bytes:
         """The plaintext of a sealed packet."""
         return opened(self.live.manifest, self.live.packet_intake.rules.sealing_key, "packets", body)
@@ -382,19 +247,12 @@ async def in_memory(
     if database_url:
         await set_up(open_home(home, os.urandom), database_url)
     async with make_app(home, clock, protocols) as app:
-        world = await begin(app, clock, text, invites, given)
+        world = await begin(app, clock, text, invites, given, protocols)
         yield world
-        for peer in world.peers:
-            peer.close()
+        world.close()
 
 
-async def begin(
-    app: AggregatorApp, clock: Clock, text: str, invites: int = 20, given: Mapping[str, bytes] = NONE_GIVEN
-) -> World:
-    """Publish a study in an opened app."""
-    manifest = await app.create_study(app._tools.protocols.proposal(text), given=given)
-    made = await app.create_invites(manifest.study_id, invites, ADDRESS)
-    return World(app, app.study(manifest.study_id), clock, made if made[0].code else [])
+begin = World.begin
 
 
 def make_app(home: Path, clock: Clock, protocols: Protocols = PROTOCOLS) -> AggregatorApp:
