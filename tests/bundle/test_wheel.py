@@ -94,7 +94,9 @@ def test_the_demo_is_in_the_wheel(released: list[Path], tmp_path: Path) -> None:
     assert count == "5" and all(file.startswith(str(tmp_path / "site")) for file in files)
 
 
-def test_the_wheel_brings_the_scripts_of_its_commands_and_a_new_shell_imports_none(released: list[Path], tmp_path: Path) -> None:
+def test_the_wheel_brings_the_scripts_of_its_commands_and_a_new_shell_imports_none(
+    released: list[Path], tmp_path: Path
+) -> None:
     """They are nowhere in the sources. Each of the modules below costs a shell that starts tens of milliseconds."""
     assert not anonml.COMPLETIONS.exists()
     with zipfile.ZipFile(released[0]) as wheel:
@@ -105,9 +107,14 @@ def test_the_wheel_brings_the_scripts_of_its_commands_and_a_new_shell_imports_no
         "sys.stderr.write(' '.join(sys.modules))\n"
     )
     for shell in anonml.SHELLS:
-        done = subprocess.run([sys.executable, "-c", program, shell], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program, shell], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
         assert done.stdout == anonml.completion(shell)
-        assert set(done.stderr.split()) & {"typer", "rich", "attrs", "asyncio", "peer", "aggregator", "importlib.metadata"} == set()
+        assert (
+            set(done.stderr.split()) & {"typer", "rich", "attrs", "asyncio", "peer", "aggregator", "importlib.metadata"}
+            == set()
+        )
 
 
 def test_no_wheel_is_made_where_a_script_would_leave_commands_out(tmp_path: Path) -> None:

@@ -49,7 +49,13 @@ def test_public_documents_are_given_by_name(tmp_path: Path) -> None:
 def test_a_study_that_cannot_be_is_refused_as_for_everybody(tmp_path: Path) -> None:
     with pytest.raises(Malformed, match="design"):
         testing.run(STUDY, PEOPLE, tmp_path / "unknown", testing.PROTOCOLS)
-    for number, tables in enumerate(({"persons": [{"age": 1}]}, {"person": [{"age": 1, "tired": 0}]}, {"person": [{"age": 1, "cups": 1, "tired": 0, "x": 0}]})):
+    for number, tables in enumerate(
+        (
+            {"persons": [{"age": 1}]},
+            {"person": [{"age": 1, "tired": 0}]},
+            {"person": [{"age": 1, "cups": 1, "tired": 0, "x": 0}]},
+        )
+    ):
         with pytest.raises(Malformed, match="people: person"):
             testing.run(STUDY, [tables], tmp_path / str(number), testing.with_protocol(halving.PROTOCOL))
 

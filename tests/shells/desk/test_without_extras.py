@@ -23,7 +23,12 @@ NOT_OURS = {"aggregator", "test", "check", "bench"}
 def _packages() -> list[str]:
     """The modules of every optional part, from the one list of them."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    names = [re.split(r"[^A-Za-z0-9-]", wanted)[0] for extra, parts in extras.items() if extra not in NOT_OURS for wanted in parts]
+    names = [
+        re.split(r"[^A-Za-z0-9-]", wanted)[0]
+        for extra, parts in extras.items()
+        if extra not in NOT_OURS
+        for wanted in parts
+    ]
     return [MODULES.get(name, name) for name in names]
 
 
@@ -38,7 +43,14 @@ def _run(program: str, tmp_path: Path) -> str:
     """The last line that a program without any extra says."""
     blocked = _PROGRAM.format(blocked=_packages()) + program
     command = [sys.executable, "-c", blocked, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/nowhere", "HOME": str(tmp_path), "COLUMNS": "300"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={"PATH": "/nowhere", "HOME": str(tmp_path), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "Traceback" not in done.stderr, done.stderr
     return (done.stdout + done.stderr).strip().rpartition("\n")[2]
 
@@ -62,9 +74,20 @@ def test_a_model_for_other_programs_says_what_to_install(name: str, tmp_path: Pa
     (tmp_path / "model.json").write_text(SOFT.to_json(), "utf-8")
     words = ["anonml", "aggregator", "export-model", str(tmp_path / "model.json"), str(tmp_path / name)]
     said = _run(f"sys.argv = {words!r}; import anonml; anonml.main()", tmp_path)
-    assert re.fullmatch(rf"refused: the package {name.rpartition('.')[2]} is missing; `pipx install --force '.*\[.*export.*\]'`", said), said
+    assert re.fullmatch(
+        rf"refused: the package {name.rpartition('.')[2]} is missing; `pipx install --force '.*\[.*export.*\]'`", said
+    ), said
 
 
 def test_a_pdf_says_what_to_install(tmp_path: Path) -> None:
-    program = "from aggregator.report.pdf import to_pdf\ntry:\n    to_pdf('<p>x</p>')\nexcept Exception as error:\n    print(type(error).__name__, error)\n"
-    assert re.fullmatch(r"Refused no program here makes PDF: install Chromium, or pango and `pipx install --force '.*\[.*pdf.*\]'`; or name an \.html", _run(program, tmp_path))
+    program = (
+        "from aggregator.report.pdf import to_pdf\ntry:\n    to_pdf('<p>x</p>')\nexcept Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    assert re.fullmatch(
+        (
+            r"Refused no program here makes PDF: install Chromium, or pango and `pipx install --force "
+            r"'.*\[.*pdf.*\]'`; or name an \.html"
+        ),
+        _run(program, tmp_path),
+    )

@@ -18,18 +18,24 @@ from benchmarks import rooms
 from peer.desktop.notifications import notices_here
 from tests.support.peer_command import Command
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="stands in for a system that is not here")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="stands in for a system that is not here"),
+]
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of the words that the programs were asked, one a line. `osascript` fails while a file `mute` is beside it."""
+    """The file of the words that the programs were asked, one a line. `osascript` fails while a file `mute` is beside
+    it."""
     file, programs = tmp_path / "asked", tmp_path / "programs"
     programs.mkdir()
     for name in ("launchctl", "osascript"):
-        (programs / name).write_text(f"#!/bin/sh\nprintf '%s\\n' {name} \"$@\" >> '{file}'\ntest ! -e '{tmp_path}/mute'\n")
+        (programs / name).write_text(
+            f"#!/bin/sh\nprintf '%s\\n' {name} \"$@\" >> '{file}'\ntest ! -e '{tmp_path}/mute'\n"
+        )
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -72,7 +78,11 @@ def test_macos_has_one_room_that_says_so() -> None:
     """Beside it a system is asked for by name in few places, each of which these tests or those of Tor live through."""
     text = (ROOT / "peer/desktop/login/macos.py").read_text("utf-8")
     assert text.startswith('"""macOS, on which nothing here ever ran')
-    naming = {name for name, path in rooms.modules().items() if re.search("darwin|osascript|launchctl", path.read_text("utf-8"))}
+    naming = {
+        name
+        for name, path in rooms.modules().items()
+        if re.search("darwin|osascript|launchctl", path.read_text("utf-8"))
+    }
     assert naming == {
         "anon.machine.clock", "anon.queries.sandbox", "anon.route.tor.program",
         "peer.desktop.login.macos", "peer.desktop.login.places", "peer.desktop.notifications",
