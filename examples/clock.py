@@ -3,6 +3,7 @@
 1. A file holds the time, in unix seconds. Every process of the study reads it, and only the `Keeper` writes it.
 2. A process that sleeps by this clock is a `Party`. It is idle when its event loop has nothing to do, no exchange of
    it is under way, no child computes for it, and something in it sleeps. Then it tells the keeper its next due instant.
+   A program with a database has `Shifts`: a database works in threads of its own, which no event loop knows.
 3. Once every party is idle, the keeper sets the time to the earliest due instant, and wakes whoever is due.
 4. Parties may run `ahead` of the file by some seconds, like machines whose clocks differ. So both cores have work.
 5. A party that `bars` has the time for itself: nobody else passes its due instant before it is idle again.
@@ -360,6 +361,33 @@ class Timepiece:
         if self._working is not None:
             self._working.__exit__(None, None, None)
             self._working = None
+
+
+@define
+class Shifts:
+    """The sleep of a program whose tasks work from one sleep to the next: the time stands still until each sleeps again.
+
+    A loop does not see what a thread that it did not hand out does for it, as that of a database. A task that sleeps by
+    this waits for no other task's sleep: the clock would stand still for good.
+    """
+
+    party: Party
+    _at_work: dict[asyncio.Task[Any], AbstractContextManager[None]] = field(factory=dict, init=False)
+
+    async def sleep(self, seconds: float) -> None:
+        """Awake, so many seconds later. The task works from then on, until it sleeps again or ends."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._end(task)
+        await self.party.sleep(seconds)
+        self._at_work[task] = working = self.party.held()
+        working.__enter__()
+        task.remove_done_callback(self._end)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if (working := self._at_work.pop(task, None)) is not None:
+            working.__exit__(None, None, None)
 
 
 @frozen

@@ -27,7 +27,7 @@ from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, status_of
 from anon.serving.onion_key import keep_keys
 from anon.study.manifest import Manifest, Survey
-from examples.clock import Party
+from examples.clock import Party, Shifts
 from examples.progress import keep_sight
 
 DAY = 86400.0
@@ -49,7 +49,7 @@ def main() -> None:
 
 async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: str) -> None:
     home, draw = options.home, secrets.token_bytes
-    async with AggregatorApp(home, party, draw, sleep=party.sleep, look_seconds=DAY) as aggregator:
+    async with AggregatorApp(home, party, draw, sleep=Shifts(party).sleep, look_seconds=DAY) as aggregator:
         proposal = PROTOCOLS.proposal(study)
         onions = keep_keys(options.home, os.urandom, 0) if options.onion else ()
         named = " ".join(onion.address() for onion in onions)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anon.route import Response
-from examples.clock import BEFORE, HeldRoute, Keeper, Party, Timepiece, Turn
+from examples.clock import BEFORE, HeldRoute, Keeper, Party, Shifts, Timepiece, Turn
 from tests.support.routes import Ask, Exchanges
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +108,37 @@ def test_the_time_stands_still_while_an_exchange_a_thread_or_a_machine_works(kee
             assert not asleep.done()
         await asleep
         assert party() == began + 5
+
+    with keeper:
+        lived(keeper, False, work)
+
+
+def test_the_time_stands_still_while_a_task_that_has_slept_waits_for_a_thread_of_a_database(keeper: Keeper) -> None:
+    """Such a thread is not the loop's: a study was asked for before the aggregator had loaded it."""
+
+    async def work(party: Party) -> None:
+        shifts = Shifts(party)
+
+        async def clockwork() -> float:
+            await shifts.sleep(0.5)
+            await shifts.sleep(0.5)
+            loop = asyncio.get_running_loop()
+            loaded = loop.create_future()
+            threading.Timer(0.3, lambda: loop.call_soon_threadsafe(loaded.set_result, None)).start()
+            await loaded
+            return party()
+
+        async def asleep(seconds: float) -> float:
+            await party.sleep(seconds)
+            return party()
+
+        others = [asyncio.create_task(asleep(seconds)) for seconds in (0, 2, 5)]
+        assert await asyncio.create_task(clockwork()) == 1001
+        assert await asyncio.gather(*others) == [1000, 1002, 1005], "and goes on after the task's end"
+
+        between = asyncio.create_task(shifts.sleep(3))
+        await asyncio.gather(shifts.sleep(2), party.sleep(7))
+        assert between.done() and party() == 1012, "a task that has ended holds nothing"
 
     with keeper:
         lived(keeper, False, work)

@@ -18,7 +18,7 @@ from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
-from examples.clock import ClockFile, Party
+from examples.clock import ClockFile, Party, Shifts
 
 CLOCK, KEEPER, NOISE = "ANONML_TEST_CLOCK", "ANONML_TEST_KEEPER", "ANONML_TEST_NOISE"
 
@@ -48,7 +48,7 @@ def sleep_by(party: Party) -> None:
         with asyncio.Runner(loop_factory=party.loop) as runner:
             return runner.run(main)
 
-    AggregatorApp.__init__ = partialmethod(made, sleep=party.sleep)  # type: ignore[method-assign, assignment]
+    AggregatorApp.__init__ = partialmethod(made, sleep=Shifts(party).sleep)  # type: ignore[method-assign, assignment]
     asyncio.run = run  # type: ignore[assignment]
 
 
