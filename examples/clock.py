@@ -365,7 +365,7 @@ class Timepiece:
 
 @define
 class Shifts:
-    """The sleep of a program whose tasks work from one sleep to the next: the time stands still until each sleeps again.
+    """The sleep of a program whose tasks work from one sleep to the next: the time stands still until all sleep again.
 
     A loop does not see what a thread that it did not hand out does for it, as that of a database. A task that sleeps by
     this waits for no other task's sleep: the clock would stand still for good.
