@@ -20,6 +20,8 @@ POINTS = (
     "after-commit-of-phase",
     "before-commit-of-freeze",
     "after-commit-of-freeze",
+    "before-commit-of-list",
+    "after-commit-of-list",
     "before-commit-of-packets",
     "after-commit-of-packets",
     "before-answer",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ColumnElement, Integer, MetaData, and_, select
 
+from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database
 from aggregator.store.tables import bytes_column, study_table
 from anon.wire.packets import Occasion
@@ -36,6 +37,8 @@ class ListStore:
         async with self._database.write() as connection:
             await connection.execute(self._database.insert_new(_lists).values(row))
             held = (await connection.execute(select(_lists.c.body).where(_here(occasion)))).scalar_one()
+            crash_point("before-commit-of-list")
+        crash_point("after-commit-of-list")
         return bytes(held)
 
     async def erase(self, study: bytes) -> None:

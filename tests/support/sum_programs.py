@@ -40,8 +40,7 @@ AGGREGATOR = "aggregator"
 class Plan:
     """How large a study is, how long its stages last in seconds of its clock, and who is killed.
 
-    `points`: by program the crash points of its processes, one after the other. `struck`: rounds in whose middle the
-    aggregator is killed.
+    `points`: by program the crash points of its processes, one after the other.
     """
 
     peers: int
@@ -51,7 +50,6 @@ class Plan:
     settle: int
     collect: int
     points: Mapping[str, Sequence[str]] = field(factory=dict)
-    struck: frozenset[int] = frozenset()
     tor: bool = False
 
     def text(self, addresses: Sequence[str]) -> str:
@@ -113,11 +111,6 @@ class Program:
             since = time.monotonic()
             await self.start()
             self.lived.append(time.monotonic() - since)
-
-    def strike(self) -> None:
-        """SIGKILL, now."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
 
     async def stop(self) -> None:
         """As a service manager does, for good."""
@@ -237,10 +230,6 @@ class SumStudy:
         await self.until(lambda: self.now() >= survey.window.closes, f"round {turn} closed")
         began = time.monotonic()
         with self.keeper.held() if self.keeper is not None else nullcontext():
-            if turn in self.plan.struck:
-                await self.until(lambda: self._taken(turn) > 0, "relaying")
-                assert ("sums", turn) not in self.documents()
-                self.programs[AGGREGATOR].strike()
             await self.until(lambda: ("sums", turn) in self.documents(), f"round {turn} summed")
         self.seconds.append(time.monotonic() - began)
 
@@ -265,10 +254,6 @@ class SumStudy:
         for name in NAMES:
             for turn, noisy in self.journal(name, "SELECT round, noisy FROM ends WHERE noisy IS NOT NULL"):
                 self.kept.setdefault((name, turn), set()).add(noisy)
-
-    def _taken(self, turn: int) -> int:
-        (row,) = self.journal(NAMES[0], "SELECT count(*) FROM shares WHERE round = ?", turn)
-        return int(row[0])
 
     def _over(self, name: str) -> bool:
         return self.journal(name, "SELECT count(*) FROM offers WHERE study NOT NULL AND sealing != x''") == [(0,)]
