@@ -5,9 +5,10 @@ Real servers in processes of their own, attacked by a real stranger over a socke
 KiB a second shut out an aggregator: a post whose body was unfinished counted as being served, and the newest connection
 was cut.
 
-These runs depend on the machine's speed. On two cores under a load of ten, no honest post was lost in 12 runs of 60. So
-a post is lost falsely in at most 0.42 % of cases (rule of three), and a run of 60 fails falsely in at most a quarter of
-such. The rules themselves are held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
+A post is lost where its connection is cut, or where no answer comes for as long as the attack goes on: a minute. How
+fast an answer comes is the machine's matter. On two cores under a load of ten, no honest post was lost in 12 runs of 60,
+with an answer due within 5 s: so it is lost falsely in at most 0.42 % of cases (rule of three). The rules themselves are
+held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ import pytest
 
 from tests.attacks.door_attacker import HEAD, KINDS
 from tests.support.command_line import ROOT
+from tests.support.patience import PATIENCE
 
-STALL, WITHIN = 3.0, 5.0
+STALL = 3.0
 CELL = 498
 """Bytes of a stream that one cell of Tor carries."""
 STALLS = (0, CELL, -CELL)
@@ -76,10 +78,10 @@ def attacked(
 
 
 async def honest(socket: str, path: str, body: bytes, stalls_after: int) -> bool:
-    """True if a post that stalls for 3 s was answered within 5 s."""
+    """True if a post that stalls for 3 s was answered. The attack goes on for longer than the answer is waited for."""
     whole = HEAD.format(path=path, size=len(body)).encode() + body
     try:
-        async with asyncio.timeout(WITHIN):
+        async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_unix_connection(socket)
             try:
                 writer.write(whole[:stalls_after])
@@ -121,7 +123,7 @@ def answered(
     """How many of `count` honest posts, `each` of them begun in a second, were answered while the attack ran, and the
     lines that the server logged."""
     with served(server, tmp_path, *files) as (socket, asked, log):
-        seconds = warm + count / each + WITHIN
+        seconds = warm + count / each + PATIENCE
         with attacked(kind, socket, asked[0][0], held, rate, seconds + 5):
             time.sleep(warm)
             told = asyncio.run(posts(socket, asked, count, count / each))
@@ -156,7 +158,7 @@ def test_few_open_files_are_not_run_out_of(tmp_path: Path) -> None:
     """With a hard limit of 256 files the server holds 160 connections: a failed accept was repeated at once, and logged
     each time. Posts that brought a cell before they stall keep their places."""
     with served("aggregator", tmp_path, 256, 256) as (socket, asked, log):
-        with attacked("partial posts", socket, asked[0][0], 2_100, 60, 30):
+        with attacked("partial posts", socket, asked[0][0], 2_100, 60, 4 + 4 + PATIENCE + 5):
             time.sleep(4)
             told = asyncio.run(posts(socket, asked, 40, 4, (CELL, -CELL)))
         assert (sum(told), len(log.read_bytes().splitlines())) == (40, 0)
