@@ -6,9 +6,9 @@ KiB a second shut out an aggregator: a post whose body was unfinished counted as
 was cut.
 
 A post is lost where its connection is cut, or where no answer comes for as long as the attack goes on: a minute. How
-fast an answer comes is the machine's matter. On two cores under a load of ten, no honest post was lost in 12 runs of 60,
-with an answer due within 5 s: so it is lost falsely in at most 0.42 % of cases (rule of three). The rules themselves are
-held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
+fast an answer comes is the machine's matter. On two cores under a load of ten, no honest post was lost in 12 runs of
+60, with an answer due within 5 s: so it is lost falsely in at most 0.42 % of cases (rule of three). The rules
+themselves are held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
 """
 
 from __future__ import annotations
