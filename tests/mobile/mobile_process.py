@@ -1,9 +1,9 @@
 """Run by `python -I -S`: `anonml` commands, one after the other, in a process that has what a phone would have.
 
 The standard library, this project without the aggregator and the folder that `resolve.py --site` fills, and nothing
-else. Its one argument is JSON: `commands`; `absent`, names that must not be there; `walk`, whether to import every
-module first; `first`, Python to run before the commands. While the cryptography is imported the platform calls itself
-Android, so that the choice is made as there. It prints what came of each command, and last what was underneath.
+else. Its one argument is JSON: `commands`; `absent`, names that must not be there; `walk`, whether to import every module
+first; `first`, Python to run before the commands. While the cryptography is imported the platform calls itself Android,
+so that the choice is made as there. It prints what came of each command, and last what was underneath.
 """
 
 from __future__ import annotations
@@ -20,20 +20,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
 ONLY_NATIVE = (
-    *(
-        "anon.crypto.curve.arkworks",
-        "anon.crypto.nacl.libsodium",
-        "anon.crypto.sealing.openssl",
-        "anon.crypto.sealing.opening",
-    ),
+    *("anon.crypto.curve.arkworks", "anon.crypto.nacl.libsodium", "anon.crypto.sealing.openssl"),
     *(f"anon.teller.{name}" for name in ("rules", "journal", "session", "calls", "service", "overview", "diagnosis")),
 )
-"""Of the last row: a phone is no teller, and opens nothing."""
+"""Of the last row: a phone is no teller."""
 
 
 class Blocker(importlib.abc.MetaPathFinder):
-    """Refuses the aggregator, which lies in this project's folder, and notes who was asked for of those not
-    installed."""
+    """Refuses the aggregator, which lies in this project's folder, and notes who was asked for of those not installed."""
 
     def __init__(self, absent: list[str]) -> None:
         self.absent, self.asked = set(absent), set[str]()
@@ -50,12 +44,13 @@ def underneath(blocker: Blocker) -> dict[str, Any]:
     """Which libraries do the work, which compiled modules came from outside the standard library."""
     from anon.crypto import curve, sealing
     from anon.crypto import nacl as sodium
+    from anon.crypto.sealing import opening
 
     files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
     return {
         "curve": [curve.IMPLEMENTATION, curve.G1.__module__],
         "sodium": [sodium.IMPLEMENTATION, sodium.SigningKey.__module__],
-        "sealing": [sealing.IMPLEMENTATION, sealing.seal.__module__],
+        "sealing": [sealing.IMPLEMENTATION, sealing.seal.__module__, opening.Opener.__module__],
         "compiled": sorted(name for name, file in files.items() if file.startswith(str(SITE)) and ".so" in file),
         "elsewhere": sorted(name for name, file in files.items() if "site-packages" in file),
         "asked": sorted(blocker.asked),

@@ -4,8 +4,8 @@ One suite: the KEM MLKEM768-X25519 of draft-ietf-hpke-pq (X-Wing, 0x647a), HKDF-
 message stays closed while one of the two problems is hard. `info` names the purpose: a message for another one
 does not open.
 
-Sealing is `cryptography`'s, or that of `anon.crypto.pure` where it has no build: `anon.crypto.backend` decides.
-Opening (`anon.crypto.sealing.opening`) needs `cryptography`: a peer opens nothing.
+Sealing and opening (`anon.crypto.sealing.opening`) are `cryptography`'s, or those of `anon.crypto.pure` where it has no
+build: `anon.crypto.backend` decides.
 """
 
 from __future__ import annotations

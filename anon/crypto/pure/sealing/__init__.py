@@ -1,7 +1,7 @@
-"""Sealing in Python alone, for phones: the same bytes for the same randomness. Not constant-time; opens nothing."""
+"""Sealing and opening in Python alone, for phones: the same bytes for the same randomness. **Not constant-time.**"""
 
 from __future__ import annotations
 
-from anon.crypto.pure.sealing.hpke import seal, seal_with
+from anon.crypto.pure.sealing.hpke import Opener, seal, seal_with
 
-__all__ = ["seal", "seal_with"]
+__all__ = ["Opener", "seal", "seal_with"]

@@ -9,7 +9,17 @@ import os
 from anon.crypto.pure.nacl import CryptoError
 from anon.crypto.pure.nacl.boxes import BASE_POINT, x25519
 from anon.crypto.pure.sealing import chacha, mlkem
-from anon.crypto.sealing_sizes import MLKEM_KEY_SIZE, PUBLIC_KEY_SIZE, SECRET_SIZE, bad_key
+from anon.crypto.sealing_sizes import (
+    ENCAPSULATED_SIZE,
+    MLKEM_CIPHERTEXT_SIZE,
+    MLKEM_KEY_SIZE,
+    PUBLIC_KEY_SIZE,
+    SECRET_SIZE,
+    bad_key,
+    demand_sealed,
+    does_not_open,
+    expand,
+)
 
 ENCAPSULATION_SEED_SIZE = 64
 """Of ML-KEM's message, then the curve's secret."""
@@ -30,6 +40,37 @@ def seal_with(plaintext: bytes, public_key: bytes, info: bytes, associated: byte
     return encapsulated + chacha.seal(plaintext, nonce, key, associated)
 
 
+class Opener:
+    """As `anon.crypto.sealing.openssl.Opener`: the same public key for a secret, the same verdicts on messages.
+
+    **Not constant-time**: timings of many openings tell of the secret to anyone who can measure them closely.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        lattice_seed, self._curve_secret = expand(secret)
+        self._rejection = lattice_seed[mlkem.SEED_SIZE :]
+        self._lattice_key, self._lattice_secret = mlkem.key_pair(lattice_seed[: mlkem.SEED_SIZE])
+        self._curve_key = x25519(self._curve_secret, BASE_POINT)
+        self.public_key = self._lattice_key + self._curve_key
+
+    def open(self, sealed_untrusted: bytes, info: bytes) -> bytes:
+        """The plaintext (RFC 9180, 5.1.1 and 5.2). Raises `Malformed` and `RejectedProof` as the native one does."""
+        demand_sealed(sealed_untrusted)
+        try:
+            key, nonce = key_schedule(self.decapsulate(sealed_untrusted[:ENCAPSULATED_SIZE]), info)
+            return chacha.unseal(sealed_untrusted[ENCAPSULATED_SIZE:], nonce, key)
+        except CryptoError:
+            raise does_not_open() from None
+
+    def decapsulate(self, encapsulated_untrusted: bytes) -> bytes:
+        """X-Wing's shared secret (its draft, 5.5) from a ciphertext of 1120 bytes. A lattice ciphertext that is not of
+        this key gives another one. Raises `CryptoError` for a share of small order (RFC 9180, 7.1.4)."""
+        ciphertext = encapsulated_untrusted[:MLKEM_CIPHERTEXT_SIZE]
+        shown = encapsulated_untrusted[MLKEM_CIPHERTEXT_SIZE:]
+        lattice_secret = mlkem.decapsulate(ciphertext, self._lattice_key, self._lattice_secret, self._rejection)
+        return combine(lattice_secret, x25519(self._curve_secret, shown), shown, self._curve_key)
+
+
 def encapsulate(public_key: bytes, seed: bytes) -> tuple[bytes, bytes]:
     """X-Wing's ciphertext of 1120 bytes and shared secret of 32, from 64 random bytes. Raises `Malformed`."""
     if len(public_key) != PUBLIC_KEY_SIZE:
@@ -42,9 +83,13 @@ def encapsulate(public_key: bytes, seed: bytes) -> tuple[bytes, bytes]:
         curve_secret = x25519(once, curve_key)
     except CryptoError:
         raise bad_key() from None
+    return ciphertext + shown, combine(lattice_secret, curve_secret, shown, curve_key)
+
+
+def combine(lattice_secret: bytes, curve_secret: bytes, shown: bytes, curve_key: bytes) -> bytes:
+    """X-Wing's shared secret (its draft, 5.3). `shown` is the curve's share of the ciphertext."""
     # X-Wing leaves the ML-KEM ciphertext out: no second one opens to the same secret (ePrint 2024/039).
-    both = lattice_secret + curve_secret + shown + curve_key + XWING_LABEL
-    return ciphertext + shown, hashlib.sha3_256(both).digest()
+    return hashlib.sha3_256(lattice_secret + curve_secret + shown + curve_key + XWING_LABEL).digest()
 
 
 def key_schedule(shared: bytes, info: bytes) -> tuple[bytes, bytes]:
