@@ -1,9 +1,9 @@
 """Run by `python -I -S`: `anonml` commands, one after the other, in a process that has what a phone would have.
 
 The standard library, this project without the aggregator and the folder that `resolve.py --site` fills, and nothing
-else. Its one argument is JSON: `commands`; `absent`, names that must not be there; `walk`, whether to import every module
-first; `first`, Python to run before the commands. While the cryptography is imported the platform calls itself Android,
-so that the choice is made as there. It prints what came of each command, and last what was underneath.
+else. Its one argument is JSON: `commands`; `absent`, names that must not be there; `walk`, whether to import every
+module first; `first`, Python to run before the commands. While the cryptography is imported the platform calls itself
+Android, so that the choice is made as there. It prints what came of each command, and last what was underneath.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ ONLY_NATIVE = (
 
 
 class Blocker(importlib.abc.MetaPathFinder):
-    """Refuses the aggregator, which lies in this project's folder, and notes who was asked for of those not installed."""
+    """Refuses the aggregator, which lies in this project's folder, and notes who was asked for of those not
+    installed."""
 
     def __init__(self, absent: list[str]) -> None:
         self.absent, self.asked = set(absent), set[str]()

@@ -1,4 +1,5 @@
-"""The official vector of draft-ietf-hpke-pq for the one suite, in Python and by `cryptography`; RFC 8439's for its cipher.
+"""The official vector of draft-ietf-hpke-pq for the one suite, in Python and by `cryptography`; RFC 8439's for its
+cipher.
 
 ML-KEM's decapsulation is held to vectors of Wycheproof, and to OpenSSL's own verdicts.
 """
@@ -97,13 +98,19 @@ def test_cryptography_opens_the_vector() -> None:
     """By its own private entry for associated data, which the vector has and we do not use."""
     text, associated, ciphertext = (bytes.fromhex(ENCRYPTED[name]) for name in ("pt", "aad", "ct"))
     key = Opener(figure("skRm"))._key
-    assert openssl.hpke._decrypt_with_aad(SUITE, figure("enc") + ciphertext, key, info=figure("info"), aad=associated) == text
+    assert (
+        openssl.hpke._decrypt_with_aad(SUITE, figure("enc") + ciphertext, key, info=figure("info"), aad=associated)
+        == text
+    )
 
 
 def test_chacha_of_rfc_8439() -> None:
     """Section 2.8.2."""
     key, nonce = bytes(range(0x80, 0xA0)), bytes.fromhex("070000004041424344454647")
-    text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it."
+    text = (
+        b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would "
+        b"be it."
+    )
     sealed = chacha.seal(text, nonce, key, bytes.fromhex("50515253c0c1c2c3c4c5c6c7"))
     assert sealed[:16].hex() == "d31a8d34648e60db7b86afbc53ef7ec2"
     assert sealed[-16:].hex() == "1ae10b594f09e26a7e902ecbd0600691"

@@ -160,5 +160,18 @@ print(sealing.IMPLEMENTATION, sealing.seal.__module__, opening.Opener.__module__
 def test_python_seals_and_opens_where_cryptography_is_missing() -> None:
     """By the same names, with the same example."""
     environment = {**os.environ, "ANONML_CRYPTO": "pure"}
-    done = subprocess.run([sys.executable, "-c", WITHOUT_CRYPTOGRAPHY], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["pure", "anon.crypto.pure.sealing.hpke", "anon.crypto.pure.sealing.hpke", "0", "6"], done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CRYPTOGRAPHY],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [
+        "pure",
+        "anon.crypto.pure.sealing.hpke",
+        "anon.crypto.pure.sealing.hpke",
+        "0",
+        "6",
+    ], done.stdout
