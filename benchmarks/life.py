@@ -32,7 +32,6 @@ from pathlib import Path
 from aggregator.app import AggregatorApp
 from anon.crypto import labels
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import has_buckets
 from anon.transparency.documents import parse_chain
 from anon.transparency.transcript import parse_transcript
 from anon.wire.cbor import sha256
@@ -137,9 +136,7 @@ def _transcribed(export: Path, manifest: Manifest) -> Iterator[bytes]:
     study = manifest.study_id
     heads = parse_chain((export / "heads").read_bytes(), manifest.aggregator_key, study)
     for one in (signed.head for signed in heads if signed.head.kind == "transcript"):
-        whole = export / "documents" / str(one.number)
-        files = (export / "contents" / str(one.number)).iterdir() if has_buckets(manifest, heads) else [whole]
-        for file in files:
+        for file in (export / "contents" / str(one.number)).iterdir():
             for packet in parse_transcript(file.read_bytes(), study)[1]:
                 yield sha256(labels.PACKET_DIGEST, packet)
 

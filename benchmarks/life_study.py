@@ -12,7 +12,6 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import has_buckets
 from anon.transparency.buckets import parse_bucket_document
 from anon.transparency.documents import SignedHead, body_digest, find, parse_chain
 from anon.wire.messages import credential_header, parse_credentials, parse_roster, parse_seed, study_seed
@@ -154,8 +153,6 @@ class Life:
 
             async def contents(kind: str) -> list[bytes]:
                 number, whole = await body(kind)
-                if not has_buckets(self.manifest, heads):
-                    return [whole]
                 buckets = parse_bucket_document(whole, self.manifest.study_id, kind, 0).buckets
                 return [await connection.get(self.path(f"contents/{number}/{bucket}")) for bucket in range(buckets)]
 

@@ -44,8 +44,8 @@ from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
-from anon.transparency.documents import body_digest, find
-from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
+from anon.wire.messages import Enrolment, credential_header, sign_enrolment
+from benchmarks.closed_enrolment import members_of
 from benchmarks.figures import Figure, publish
 from benchmarks.server import ENROL, SETTLE, STUDY, cpu_seconds, post
 from examples.protocols import PROTOCOLS
@@ -124,14 +124,11 @@ async def prepare(folder: Path, count: int) -> None:
                     raise RuntimeError(f"an enrolment was answered {set(words)}")
             now[0] = manifest.timetable.enrol_closes
             await app.tick()
-            heads = {kind: find(live.chain, kind) for kind in ("roster", "credentials")}
-            roster_body, signatures_body = [await live.body_of(head) for head in heads.values() if head is not None]
-            roster, issued = parse_roster(roster_body, live.study), live.packet_intake.issued
-            signatures = parse_credentials(signatures_body, live.study, len(roster))
+            issued = live.packet_intake.issued
             if issued is None:
                 raise RuntimeError("the roster was not closed")
-            header = credential_header(live.study, body_digest(roster_body))
-            own = {entry.key: signature for entry, signature in zip(roster, signatures, strict=True)}
+            header = credential_header(live.study, issued.roster_digest)
+            own = {entry.key: signature for entry, signature in await members_of(live)}
             holding = [[(one, own[bytes(SigningKey(one.key).verify_key)]) for one, _ in way] for way in ways]
             made = await asyncio.gather(
                 *(loop.run_in_executor(pool, packets, body, header, issued.seed, part) for part in holding)

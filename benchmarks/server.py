@@ -37,16 +37,14 @@ from anon.credential import (
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_packet
 from anon.protocols.sortition import draw, occasion_of, tag_context
-from anon.transparency.documents import body_digest, find
 from anon.wire.messages import (
     Enrolment,
     credential_header,
-    parse_credentials,
-    parse_roster,
     sign_enrolment,
 )
 from anon.wire.packets import Packet
 from anon.wire.replies import REPLY_BYTES, parse_reply
+from benchmarks.closed_enrolment import members_of
 from benchmarks.figures import Figure, publish
 from examples.protocols import PROTOCOLS
 
@@ -124,19 +122,16 @@ async def prepare(home: Path, count: int) -> tuple[list[bytes], dict[str, float]
 
 
 async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
-    documents = {kind: await live.body_of(find(live.chain, kind)) for kind in ("roster", "credentials")}  # type: ignore[arg-type]
-    roster = parse_roster(documents["roster"], live.study)
-    signatures = parse_credentials(documents["credentials"], live.study, len(roster))
-    place = {entry.key: number for number, entry in enumerate(roster)}
-    header = credential_header(live.study, body_digest(documents["roster"]))
+    signatures = {entry.key: signature for entry, signature in await members_of(live)}
     assert live.packet_intake.issued is not None
+    header = credential_header(live.study, live.packet_intake.issued.roster_digest)
     seed, context = live.packet_intake.issued.seed, tag_context(live.manifest, 0)
     packets = []
     for member in members:
         key = bytes(member.key.verify_key)
         entropy = signer_nym_entropy(seed, key)
         credential = finalize(
-            PublicKey(live.manifest.credential_key), header, signatures[place[key]], entropy, member.secrets
+            PublicKey(live.manifest.credential_key), header, signatures[key], entropy, member.secrets
         )
         survey = live.manifest.surveys[draw(live.manifest.slots[0], seed, pseudonym(credential, context))]
         report = bytes(survey.build().perturb(RawCategory(0, survey.m), os.urandom))

@@ -40,8 +40,9 @@ from anon.protocols.outgoing import CutVector
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import tag_context
 from anon.teller.home import Place, open_home
-from anon.transparency.documents import body_digest, find
-from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
+from anon.transparency.documents import find
+from anon.wire.messages import Enrolment, credential_header, sign_enrolment
+from benchmarks.closed_enrolment import members_of
 from benchmarks.figures import Figure, publish
 from benchmarks.server import cpu_seconds
 from examples.protocols import PROTOCOLS
@@ -194,19 +195,16 @@ async def _credentials(app: AggregatorApp, live: LiveStudy, clock: Clock, member
         if (word := await live.enrol(sealed_enrolment(manifest, sign_enrolment(said, one.key)))) != "accepted":
             raise RuntimeError(f"an enrolment was answered: {word}")
     await _until(app, live, clock, manifest.timetable.enrol_closes)
-    bodies = {one.head.kind: await live.body_of(one.head) for one in live.chain}
-    roster = parse_roster(bodies["roster"], live.study)
-    signatures = parse_credentials(bodies["credentials"], live.study, len(roster))
-    header = credential_header(live.study, body_digest(bodies["roster"]))
     issued = live.packet_intake.issued
     if issued is None:
         raise RuntimeError("no credentials")
+    header = credential_header(live.study, issued.roster_digest)
     return [
         finalize(
             PublicKey(manifest.credential_key), header, signature, signer_nym_entropy(issued.seed, entry.key),
             hidden[entry.key],
         )
-        for entry, signature in zip(roster, signatures, strict=True)
+        for entry, signature in await members_of(live)
     ]  # fmt: skip
 
 

@@ -27,10 +27,13 @@ class Published:
             raise Malformed(f"{kind} {part}: not published")
         return check_body(head, (self.directory / "documents" / str(head.number)).read_bytes())
 
-    def accepted(self, surveys: int) -> int:
-        """Packets in the transcripts of all surveys; 0 when there are none."""
-        parts = [part for part in range(surveys) if find(self.chain, "transcript", part)]
-        return sum(len(decode(self.body("transcript", part), "transcript")[3]) for part in parts)
+    def count(self, kind: str, part: int = 0) -> int:
+        """The entries of a roster, or the packets of a slot's transcript; 0 when there is none."""
+        return decode(self.body(kind, part), kind)[4] if find(self.chain, kind, part) else 0
+
+    def accepted(self, slots: int) -> int:
+        """Packets in the transcripts of all slots; 0 when there are none."""
+        return sum(self.count("transcript", slot) for slot in range(slots))
 
 
 def read_published(directory: Path) -> Published:

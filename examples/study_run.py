@@ -20,7 +20,6 @@ from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.registry import charge_of
 from anon.transparency.documents import find
-from anon.wire.messages import parse_roster
 from examples import scenes
 from examples.clock import Keeper
 from examples.picture import Picture, shown
@@ -155,12 +154,11 @@ def figures_of(
 ) -> dict[str, Any]:
     """The counts of a study: by its publication, by its peers' own stores, and by the aggregator's answers."""
     manifest = PROTOCOLS.manifest(published.body("manifest"))
-    sent, accepted = _added(outcomes, "sent"), published.accepted(len(manifest.surveys))
-    roster = parse_roster(published.body("roster"), manifest.study_id) if find(published.chain, "roster") else ()
+    sent, accepted = _added(outcomes, "sent"), published.accepted(len(manifest.slots))
     return {
         "peers": peers,
         "joined": sum(count for each in outcomes for state, count in each["states"].items() if state in _MEMBERS),
-        "enrolled": len(roster),
+        "enrolled": published.count("roster"),
         "packets": manifest.packets,
         "sent": sent,
         "attempts": _added(outcomes, "attempts"),

@@ -22,6 +22,7 @@ from attrs import define, evolve, field, frozen
 
 from aggregator.app import AggregatorApp
 from aggregator.audit import AuditResult, audit_documents
+from aggregator.audit.buckets import Contents
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Unreachable
 from anon.ldp import RandomBytes
@@ -113,6 +114,13 @@ async def published(live: LiveStudy) -> dict[tuple[str, int], bytes]:
     return {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
 
 
+async def all_contents(live: LiveStudy) -> Contents:
+    """Every bucket that an export has, for `audit_documents`."""
+    heads = [signed.head for signed in live.chain]
+    found = {(head.number, bucket): content for head in heads async for bucket, content in live.contents(head)}
+    return lambda number, bucket: found.get((number, bucket))
+
+
 @define
 class Request:
     """One request as it left: to what, when, a post's bytes, and the answer's bytes if one came back to it."""
@@ -139,6 +147,10 @@ class MemoryRoute:
         what = self._left(path, None).what
         if what == "heads":
             return Response(200, self.live.heads())
+        if what.startswith("buckets/"):
+            number, place = map(int, what.split("/")[1:])
+            bucket = await self.live.served_bucket(number, place, whole=False)
+            return Response(404, b"") if bucket is None else Response(200, bucket)
         first, _, last = what.removeprefix("documents/").partition("-")
         bodies = await self.live.served(int(first), int(last or first))
         return Response(200, b"".join(bodies)) if bodies else Response(404, b"")
@@ -268,7 +280,10 @@ class StudyInMemory:
         """All that came of it until now."""
         manifest, documents = self.live.manifest, await published(self.live)
         numbered = {signed.head.number: await self.live.body_of(signed.head) for signed in self.live.chain}
-        found = audit_documents(encode_chain(self.live.chain), numbered, protocols=self.protocols)
+        contents = await all_contents(self.live)
+        found = audit_documents(
+            encode_chain(self.live.chain), numbered, contents=contents, protocols=self.protocols
+        )
         places = [place for place in protocol_of(manifest).results(manifest) if place in documents]
         results = {place: self.protocols.result(documents[place]) for place in places}
         states = tuple(status.state for app in self.peers for status in app.status())

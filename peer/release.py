@@ -20,7 +20,7 @@ This may leave for an aggregator. Packets alone hold anything of the data:
 A packet leaves only after these steps:
 
 1. The owner consented to the study's epsilon (`peer.rules.consent`).
-2. Roster and credentials were checked (`peer.rules.checks.check_membership`, called in `peer.run.verify`).
+2. Roster and credentials were checked (`peer.rules.bucket_checks.check_membership`, called in `peer.run.verify`).
 3. The features were evaluated once, and the protocol's part made categories or the shares of vectors of them, by a
    deadline (`peer.data.making`); what was not made by then is the missing answer.
 4. `release` perturbed the category of a slot, or sealed the shares of its vector, and finished its packet. The

@@ -12,7 +12,7 @@
 5. Enrolments: the number of entries in the roster lies between the manifest's minimum and maximum. The revealed seed
    opens its commitment. Every credential works for its entry of the roster, so
    that nobody was shut out (`anon.transparency.closing`).
-6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
+6. Packets: each transcript is of one slot and strictly sorted by tag, so that no tag counts twice. Each packet is
    well formed, its draw matches its tag (`aggregator.rules.acceptance`), and its token verifies. No slot has more
    packets than the roster has members.
 7. Rounds: each round's document is made again from the transcripts, and compared. Where tellers made it, their
@@ -24,9 +24,9 @@
    the published report and not checked. Another version of this program words a report otherwise. One that differs is
    therefore named as not checked, and is no finding.
 
-Where documents are in buckets, all buckets are read, one at a time. Together they must be those of the signed root, and
-have as many entries as it says; every entry must stand in its own. Of many faulty or missing buckets the first are
-named, and the others counted.
+All buckets of roster, credentials and transcripts are read, one at a time. Together they must be those of the signed
+root, and have as many entries as the document says; every entry must stand in its own. Of many faulty or missing
+buckets the first are named, and the others counted.
 
 `audit` does the same with a folder. Each file that stands for a document must hold the signed bytes; every other file
 is named as not checked.

@@ -1,4 +1,4 @@
-"""The audit of documents in buckets, one bucket in memory at a time.
+"""The audit of roster, credentials and transcripts, one bucket in memory at a time.
 
 1. Each bucket is a piece of work for any process, made from public bytes alone: `check_bucket` and `check_members`.
 2. In it the body is in order, and every entry stands in the bucket that its key or tag names.
@@ -21,12 +21,10 @@ from aggregator.audit.packets import PacketContext, check_packets
 from aggregator.compute import Compute
 from aggregator.study.learn import TranscriptCounts, count
 from anon.errors import AnonmlError, Malformed
-from anon.protocols.kinds import can_be_in_buckets
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.bucketed import has_buckets, leaf_of, read_packets_bucket, read_roster_bucket
+from anon.transparency.bucketed import BUCKETED, leaf_of, read_packets_bucket, read_roster_bucket
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
-from anon.transparency.closing import Bodies
-from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
+from anon.transparency.closing import Bodies, ClosingDocuments, read_closing
 from anon.transparency.documents import SignedHead
 from anon.transparency.merkle import root_of
 from anon.wire.packets import parse_published
@@ -38,7 +36,7 @@ _MISSING = "; fetch them, or they were erased when the retention ended"
 
 
 def no_contents(_number: int, _bucket: int) -> bytes | None:
-    """For studies whose documents are whole."""
+    """Where nothing but the documents is there."""
     return None
 
 
@@ -141,18 +139,20 @@ class CheckedPackets:
 
 
 def check_bucket(
-    asked: PacketContext, with_tags: bool, document: BucketDocument, piece: tuple[int, bytes | None]
+    asked: PacketContext, with_tags: bool, piece: tuple[BucketDocument, int, bytes | None]
 ) -> CheckedPackets:
-    """`piece`: the number of a transcript's bucket, and its content. Never raises for anything that it holds."""
-    bucket, content = piece
+    """`piece`: a transcript's document, the number of its bucket, and the content. Never raises for anything in it."""
+    document, bucket, content = piece
     leaf = _leaf(document, bucket, content)
-    if not leaf.good or content is None:
+    if content is None:
         return CheckedPackets(leaf)
-    packets = read_packets_bucket(document, bucket, content)
     try:
-        counted = count(asked.counting(in_buckets=True), [content])
+        counted = count(asked.counting, [content])
     except Malformed:
         counted = None
+    if not leaf.good:
+        return CheckedPackets(leaf, counted=counted)
+    packets = read_packets_bucket(document, bucket, content)
     checked = check_packets(asked, packets)
     if checked.fault is not None:
         return CheckedPackets(leaf, counted=counted, fault=checked.fault)
@@ -164,16 +164,20 @@ def check_bucket(
     return CheckedPackets(leaf, len(packets), by_survey, refused, checked.bad_tokens, counted)
 
 
-def checked_transcript(
+def checked_transcripts(
     compute: Compute,
     asked: PacketContext,
     with_tags: bool,
-    document: BucketDocument,
-    content_of: Callable[[int], bytes | None],
+    documents: Sequence[BucketDocument],
+    content_of: Callable[[int, int], bytes | None],
 ) -> Iterator[CheckedPackets]:
-    """Every bucket of a transcript, in order."""
-    work = partial(check_bucket, asked, with_tags, document)
-    return compute.stream(work, ((bucket, content_of(bucket)) for bucket in range(document.buckets)))
+    """Every bucket of these transcripts, in order. `content_of`: by slot and bucket."""
+    pieces = (
+        (document, bucket, content_of(document.part, bucket))
+        for document in documents
+        for bucket in range(document.buckets)
+    )
+    return compute.stream(partial(check_bucket, asked, with_tags), pieces)
 
 
 # Roster and credentials
@@ -228,16 +232,16 @@ def checked_roster(document: BucketDocument, content_of: Callable[[int], bytes |
 
 @lru_cache(maxsize=2)
 def _closing(manifest: bytes, bodies: Bodies) -> ClosingDocuments:
-    return read_closing_documents(manifest, parse_manifest(manifest), bodies)
+    return read_closing(manifest, parse_manifest(manifest), bodies)
 
 
 def bucket_places(
     manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]
 ) -> Iterator[tuple[int, int]]:
     """The numbers of document and bucket of everything that an export has beside the documents."""
-    for signed in chain if has_buckets(manifest, chain) else ():
+    for signed in chain:
         head = signed.head
-        if can_be_in_buckets(head.kind) and head.number in bodies:
+        if head.kind in BUCKETED and head.number in bodies:
             try:
                 document = parse_bucket_document(bodies[head.number], manifest.study_id, head.kind, head.part)
             except Malformed:

@@ -17,9 +17,6 @@ from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest
 from anon.wire.messages import credential_header
 
-BATCH = 256
-"""Tokens that one folded pairing checks."""
-
 
 @frozen
 class PacketContext:
@@ -32,34 +29,28 @@ class PacketContext:
     score_value: bytes = b""
     """Empty where it was not revealed."""
 
-    def counting(self, in_buckets: bool) -> Counting:
+    @property
+    def counting(self) -> Counting:
         """The same for what is counted in the packets."""
-        return Counting(self.manifest, self.protocols, self.score_value, in_buckets)
+        return Counting(self.manifest, self.protocols, self.score_value)
 
 
 @frozen
 class PacketVerdicts:
     """The tags in the order of the packets, the words of those that are refused, and how many tokens do not verify.
 
-    `foreign`: some packet is of another survey; then nothing else is said. `fault`: why a packet cannot be read, None
+    `fault`: why a packet cannot be read, None
     where all can; it is empty where the program's own words say nothing.
     """
 
     tags: tuple[bytes, ...] = ()
     refused: tuple[str, ...] = ()
     bad_tokens: int = 0
-    foreign: bool = False
     fault: str | None = None
 
 
-def check(asked: PacketContext, piece: tuple[int, Sequence[bytes]]) -> PacketVerdicts:
-    """`piece`: a survey and some packets of its transcript. Never raises for anything that the packets hold."""
-    survey, plaintexts = piece
-    return check_packets(asked, plaintexts, survey)
-
-
-def check_packets(asked: PacketContext, plaintexts: Sequence[bytes], survey: int | None = None) -> PacketVerdicts:
-    """The same; with `survey` None, of whichever surveys."""
+def check_packets(asked: PacketContext, plaintexts: Sequence[bytes]) -> PacketVerdicts:
+    """Some packets, of whichever surveys. Never raises for anything that they hold."""
     manifest = _manifest(asked.manifest, asked.protocols)
     rules = PacketRules(manifest.study_id, manifest, bytes(32))
     try:
@@ -69,8 +60,6 @@ def check_packets(asked: PacketContext, plaintexts: Sequence[bytes], survey: int
     except (KeyError, ValueError, TypeError):
         return PacketVerdicts(fault="")
     tags = tuple(packet.kept.tag for packet in opened)
-    if survey is not None and any(packet.packet.survey != survey for packet in opened):
-        return PacketVerdicts(tags, foreign=True)
     refused = []
     for packet in opened:
         try:

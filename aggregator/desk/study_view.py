@@ -15,7 +15,7 @@ from aggregator.protocols.estimates import Estimate
 from aggregator.rules.counters import STEP, Count
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
-from aggregator.study.status import CLOSED, roster_length, status_of
+from aggregator.study.status import CLOSED, status_of
 from aggregator.study.sums import patience
 from anon.accounting.statement import ENROLLED, Batch, batch_of_reports
 from anon.errors import AnonmlError
@@ -131,7 +131,7 @@ async def roster_of(live: LiveStudy) -> tuple[str, ...] | None:
     head = find(live.chain, "roster")
     if head is None:
         return None
-    bodies = [content async for _bucket, content in live.contents(head)] or [await live.body_of(head)]
+    bodies = [content async for _bucket, content in live.contents(head)]
     entries = await asyncio.to_thread(lambda: [entry for body in bodies for entry in parse_roster(body, live.study)])
     return tuple(sorted(entry.key.hex() for entry in entries))
 
@@ -148,8 +148,8 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
     if live.phase in CLOSED and live.phase is not Phase.ABANDONED:
         counts = await live.accepted()
         batch = batch_of_reports(manifest, [counts.get(survey.survey, 0) for survey in manifest.surveys])
-    elif roster_length(live):
-        batch = Batch((roster_length(live),) * manifest.packets, ENROLLED)
+    elif live.rostered:
+        batch = Batch((live.rostered,) * manifest.packets, ENROLLED)
     else:
         batch = Batch((manifest.cohort.minimum,) * manifest.packets, f"{ENROLLED}, the declared minimum")
     return await asyncio.to_thread(_accounting, live.manifest, batch)

@@ -69,7 +69,7 @@ class AggregatorPart(Protocol):
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The results that these determine. `documents`: those given and those of the rounds; `tallies`: of each
-        survey's transcript. Raises `Malformed` for documents that do not fit together."""
+        survey's packets. Raises `Malformed` for documents that do not fit together."""
 
     def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         """The scores of a published model's parts; none where the protocol has no such scores."""

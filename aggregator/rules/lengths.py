@@ -11,10 +11,17 @@ from attrs import evolve
 from anon.errors import Refused
 from anon.protocols.kinds import rows_of
 from anon.protocols.registry import protocol_of
-from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, MOST_HELD, longest_at_once, longest_body, longest_chain
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_body, longest_chain
+from anon.protocols.tellers import tellers_of
+from anon.sharing.exchange import CALLS
 from anon.study.manifest import Manifest
+from anon.transparency.bucketed import BUCKETED, body_bytes
 from anon.transparency.buckets import MOST
+from anon.transparency.closing import CLOSING
 from anon.transparency.documents import MAX_BODY
+
+MOST_ROLL = CALLS["roll"].most_body
+"""Bytes: of some 160,000 members."""
 
 
 class TooLong(Refused):
@@ -34,10 +41,10 @@ def demand_readable(manifest: Manifest) -> None:
             f"cohort.maximum = {manifest.cohort.maximum}: a document of this study could have {_in_mb(longest)}, and "
             f"no reader takes more than {_in_mb(MAX_BODY)}. {advice(manifest)}"
         )
-    if (held := longest_at_once(manifest)) > MOST_HELD:
+    if (roll := _roll(manifest)) > MOST_ROLL:
         raise TooLong(
-            f"cohort.maximum = {manifest.cohort.maximum}: members' machines would hold {_in_mb(held)} of documents at "
-            f"once, and each declines more than {_in_mb(MOST_HELD)}. {advice(manifest)}"
+            f"cohort.maximum = {manifest.cohort.maximum}: the tellers would be handed {_in_mb(roll)} of roster and "
+            f"credentials at once, and each declines more than {_in_mb(MOST_ROLL)}. {advice(manifest)}"
         )
 
 
@@ -85,12 +92,11 @@ def with_room(manifest: Manifest) -> Manifest:
     fits = largest_cohort(manifest)
     if fits < manifest.cohort.minimum:
         return manifest
-    bucketed_from = manifest.bucketed_from if fits >= manifest.bucketed_from else 0
-    return evolve(manifest, cohort=evolve(manifest.cohort, maximum=fits), bucketed_from=bucketed_from)
+    return evolve(manifest, cohort=evolve(manifest.cohort, maximum=fits))
 
 
 def _fits(manifest: Manifest) -> bool:
-    return _longest(manifest) <= MAX_BODY and longest_at_once(manifest) <= MOST_HELD
+    return _longest(manifest) <= MAX_BODY and _roll(manifest) <= MOST_ROLL
 
 
 def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:
@@ -101,6 +107,14 @@ def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:
 def _longest(manifest: Manifest) -> int:
     rounds = protocol_of(manifest).documents(manifest).values()
     return max((*rounds, *(row.longest(manifest, part) for row in rows_of(manifest) for part in row.parts(manifest))))
+
+
+def _roll(manifest: Manifest) -> int:
+    """Bytes of the documents that each teller checks; 0 without tellers."""
+    if tellers_of(manifest) is None:
+        return 0
+    lists = sum(body_bytes(kind, 0, manifest.cohort.maximum) for kind in CLOSING if kind in BUCKETED)
+    return longest_chain(manifest) + lists + lists // 100  # of the buckets' own heads
 
 
 def _in_mb(length: int) -> str:

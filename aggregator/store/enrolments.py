@@ -40,24 +40,11 @@ _STORED, _CHECK = (_KEY, _CONTRIBUTION, _COMMITMENT), cast(_enrolments.c.sound, 
 
 
 @frozen
-class StoredRoster:
-    """The enrolments of a study, sorted by key, and the keys of those that are damaged."""
-
-    sound: tuple[StoredEnrolment, ...]
-    damaged: tuple[bytes, ...]
-
-
-@frozen
 class Keys:
     """The keys of a study's sound enrolments, in order and laid end to end, and those of the damaged ones."""
 
     sound: bytes = field(repr=False)
     damaged: tuple[bytes, ...]
-
-    @property
-    def count(self) -> int:
-        """How many are sound."""
-        return len(self.sound) // 32
 
 
 class EnrolTransaction:
@@ -166,15 +153,6 @@ class EnrolStore:
         async with self._database.write() as connection:
             for key in sorted(keys):
                 await connection.execute(self._database.insert_new(_listed).values(study=study, key=key))
-
-    async def roster(self, study: bytes) -> StoredRoster:
-        """Every enrolment, sorted by key, after every change that has begun."""
-        query = select(*_STORED, _CHECK)
-        query = query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)
-        async with self._database.write() as connection:
-            rows = [(StoredEnrolment(*row[:3]), row[3]) for row in await connection.execute(query)]
-        sound = tuple(enrolment for enrolment, check in rows if check == enrolment.check())
-        return StoredRoster(sound, tuple(enrolment.key for enrolment, check in rows if check != enrolment.check()))
 
     async def keys(self, study: bytes) -> Keys:
         """The keys of every enrolment, read a page at a time. By then nobody enrols any more (`StudyStore.freeze`)."""

@@ -1,7 +1,7 @@
 """How the aggregator's database moves on from one schema to the next (`anon.storage.migration`). The tables are those
 of `studies`, `enrolments` and `packets`.
 
-Numbers up to 6 are of programs before the first release. No step leads on from them.
+Numbers up to 7 are of programs before the first release. No step leads on from them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from aggregator.store.home import KEPT, Home
 from anon.storage.migration import Schema, upgrade
 
-SCHEMA = Schema(7, {}, KEPT)
+SCHEMA = Schema(8, {}, KEPT)
 
 
 def upgrade_home(home: Home) -> Path | None:

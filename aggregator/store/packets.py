@@ -115,12 +115,8 @@ class PacketStore:
         crash_point("after-commit-of-packets")
         return holders
 
-    async def of_survey(self, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
-        """The sound plaintexts of a survey, sorted by tag."""
-        return tuple([plaintext async for some in self.pages_of(study, slot, survey) for plaintext in some])
-
     async def pages_of(self, study: bytes, slot: int, survey: int) -> AsyncIterator[tuple[bytes, ...]]:
-        """The same, a page in memory at a time. Take them all, and without pause."""
+        """The sound plaintexts of a survey, sorted by tag, a page in memory at a time. Take all, and without pause."""
         here = (_packets.c.study == study) & (_packets.c.slot == slot) & (_packets.c.survey == survey) & ~_left_out()
         query = select(_SLOT, _TAG, _SURVEY, *_WHOLE).where(here).order_by(_packets.c.tag)
         async for rows in pages(self._database, query):

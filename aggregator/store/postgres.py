@@ -57,7 +57,7 @@ from anon.machine.guard import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 
-VERSION = 4
+VERSION = 5
 """Of the tables. It is raised with each change of them. Numbers up to 3 are of programs before the first release."""
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""

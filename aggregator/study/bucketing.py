@@ -1,4 +1,4 @@
-"""Roster, credentials and transcripts in buckets, made from the store one bucket at a time.
+"""Roster, credentials and transcripts, made from the store one bucket at a time.
 
 Beside the bucket in hand there are only the keys or tags of all entries, 32 or 48 bytes each, and 40 bytes a bucket.
 Buckets are kept before the document that names their root: it has the next number of the chain, and until its head is
@@ -42,7 +42,7 @@ async def publish_in_buckets(study: LiveStudy, kind: str, part: int, made: Async
     if find(study.chain, kind, part) is not None:
         return
     number, waiting = len(study.chain), list[MadeBucket]()
-    entries, leaves = 0, list[bytes]()
+    entries, leaves, first = 0, list[bytes](), b""
 
     async def put() -> None:
         await study.tools.buckets.put(study.study, number, len(leaves) - len(waiting), waiting)
@@ -51,6 +51,7 @@ async def publish_in_buckets(study: LiveStudy, kind: str, part: int, made: Async
     async for bucket in made:
         demand_buckets(study.manifest, kind, part, bucket.entries)
         entries += bucket.entries
+        first = first if leaves else bucket.body
         leaves.append(bucket.leaf)
         waiting.append(bucket)
         if len(waiting) == _KEPT_AT_ONCE:
@@ -61,7 +62,8 @@ async def publish_in_buckets(study: LiveStudy, kind: str, part: int, made: Async
     async def beside(connection: AsyncConnection, taken: int) -> None:
         await demand_put(connection, study.study, taken, leaves)
 
-    await study.publish(kind, part, document_over(study.study, kind, part, entries, leaves).to_bytes(), beside)
+    document = document_over(study.study, kind, part, entries, leaves, first)
+    await study.publish(kind, part, document.to_bytes(), beside)
 
 
 async def roster_buckets(study: LiveStudy, keys: bytes) -> AsyncIterator[MadeBucket]:

@@ -12,8 +12,7 @@ from aggregator.protocols.contract import AggregatorPart
 from aggregator.protocols.tally import Tally
 from aggregator.study.learn import Counting, TranscriptCounts, count
 from anon.study.manifest import Manifest, Survey
-from anon.transparency.bucketed import published_buckets
-from anon.transparency.transcript import published
+from anon.transparency.bucketed import published
 from anon.wire.packets import parse_published
 
 _BYTES = 1 << 20
@@ -23,7 +22,7 @@ _PIECES = 4
 
 
 async def count_all(workers: Workers, asked: Counting, bodies: AsyncIterator[bytes]) -> TranscriptCounts:
-    """The counts in all these transcripts or buckets. Raises `Malformed`."""
+    """The counts in all these buckets of transcripts. Raises `Malformed`."""
     found, waiting = count(asked, ()), list[list[bytes]]()
 
     async def flushed() -> TranscriptCounts:
@@ -40,13 +39,12 @@ async def count_all(workers: Workers, asked: Counting, bodies: AsyncIterator[byt
     return await flushed()
 
 
-async def accepted_in(manifest: Manifest, in_buckets: bool, bodies: AsyncIterator[bytes]) -> Mapping[int, int]:
-    """How many packets each survey has in these transcripts or buckets. In a thread: who looks at a study starts no
+async def accepted_in(manifest: Manifest, bodies: AsyncIterator[bytes]) -> Mapping[int, int]:
+    """How many packets each survey has in these buckets of transcripts. In a thread: who looks at a study starts no
     worker. Raises `Malformed`."""
-    read = published_buckets if in_buckets else published
     found = Counter({survey.survey: 0 for survey in manifest.surveys})
     async for body in bodies:
-        found.update((await asyncio.to_thread(read, manifest, [body])).accepted)
+        found.update((await asyncio.to_thread(published, manifest, [body])).accepted)
     return found
 
 

@@ -7,27 +7,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from aggregator.rules.enrol import roster_entry
-from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
 from aggregator.store.packets import in_words, slot_of
-from aggregator.study.bucketing import (
-    credentials_buckets,
-    issue_to,
-    publish_in_buckets,
-    roster_buckets,
-    transcript_buckets,
-    unlike_the_roster,
-)
+from aggregator.study.bucketing import credentials_buckets, publish_in_buckets, roster_buckets, transcript_buckets
 from aggregator.study.learn import counted, learn_from_counts
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Survey
-from anon.transparency.bucketed import is_in_buckets
 from anon.transparency.documents import find
-from anon.transparency.transcript import transcript_body
-from anon.wire.messages import encode_abandoned, encode_credentials, encode_roster, encode_seed
+from anon.wire.messages import encode_abandoned, encode_seed
 
 _NAMED = 20
 """Damaged packets that one line of the log names; the desk and the report name all."""
@@ -88,11 +77,7 @@ async def publish_roster(study: LiveStudy) -> None:
             len(keys.damaged),
             ", ".join(f"{key[:4].hex()}…" for key in keys.damaged[:_NAMED]),
         )
-    if is_in_buckets(study.manifest, keys.count):
-        await publish_in_buckets(study, "roster", 0, roster_buckets(study, keys.sound))
-    else:
-        sound = (await study.tools.enrolments.roster(study.study)).sound
-        await study.publish("roster", 0, encode_roster(study.study, list(map(roster_entry, sound))))
+    await publish_in_buckets(study, "roster", 0, roster_buckets(study, keys.sound))
     study.open_packet_intake(await _body(study, "roster"))
     await study.count_rostered()
 
@@ -107,10 +92,7 @@ async def issue_credentials(study: LiveStudy) -> None:
     issued = study.packet_intake.issued
     if issued is None:
         raise AssertionError("credentials before the roster")
-    if study.in_buckets:
-        return await publish_in_buckets(study, "credentials", 0, credentials_buckets(study, issued))
-    signatures = await issue_to(study, issued, await _rostered(study))
-    await study.publish("credentials", 0, encode_credentials(study.study, signatures))
+    await publish_in_buckets(study, "credentials", 0, credentials_buckets(study, issued))
 
 
 async def freeze_round(study: LiveStudy) -> None:
@@ -140,26 +122,16 @@ async def freeze_last_round(study: LiveStudy) -> None:
 
 
 async def publish_transcripts(study: LiveStudy) -> None:
-    """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows. A signed
+    """Every accepted packet, per slot. A row that is damaged by now is left out of all that follows. A signed
     transcript is the truth, whatever becomes of the rows that it was made of."""
-    in_buckets = study.in_buckets
-    numbers = [asked.survey for asked in study.manifest.surveys]
-    parts = {number: study.slot_of(number) if in_buckets else number for number in numbers}
-    await _leave_out(
-        study,
-        [
-            unpublished
-            for unpublished in study.manifest.surveys
-            if not find(study.chain, "transcript", parts[unpublished.survey])
-        ],
-    )
-    if in_buckets:
-        for slot in study.manifest.slots:
-            await publish_in_buckets(study, "transcript", slot.slot, transcript_buckets(study, slot.slot))
-        return
-    for survey in study.manifest.surveys:
-        plaintexts = await _packets(study, survey)
-        await study.publish("transcript", survey.survey, transcript_body(study.study, survey.survey, plaintexts))
+    unpublished = [
+        survey
+        for survey in study.manifest.surveys
+        if not find(study.chain, "transcript", study.slot_of(survey.survey))
+    ]
+    await _leave_out(study, unpublished)
+    for slot in study.manifest.slots:
+        await publish_in_buckets(study, "transcript", slot.slot, transcript_buckets(study, slot.slot))
 
 
 async def reveal_score_value(study: LiveStudy) -> None:
@@ -194,15 +166,6 @@ async def erase(study: LiveStudy) -> None:
     await study.tools.packets.compact(study.study)
 
 
-async def _rostered(study: LiveStudy) -> tuple[StoredEnrolment, ...]:
-    """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
-    enrolled = (await study.tools.enrolments.roster(study.study)).sound
-    entries, signed = list(map(roster_entry, enrolled)), await _body(study, "roster")
-    if await asyncio.to_thread(encode_roster, study.study, entries) != signed:
-        raise unlike_the_roster(study)
-    return enrolled
-
-
 async def _fix_packets(study: LiveStudy) -> None:
     """Before anything is shown to a teller: no packet of the round comes any more, and no damaged one is counted."""
     await freeze_round(study)
@@ -221,10 +184,6 @@ async def _body(study: LiveStudy, kind: str, part: int = 0) -> bytes:
     if head is None:
         raise AssertionError(f"{kind} {part}: not published yet")  # a fault of ours: the table orders the effects
     return await study.body_of(head)
-
-
-async def _packets(study: LiveStudy, survey: Survey) -> tuple[bytes, ...]:
-    return await study.tools.packets.of_survey(study.study, slot_of(study.manifest, survey.survey), survey.survey)
 
 
 async def _leave_out(study: LiveStudy, surveys: Sequence[Survey]) -> None:

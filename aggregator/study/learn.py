@@ -1,7 +1,7 @@
 """A round's document and the results, each a pure function of published bytes: the study computes them, and the audit
 repeats them. Each protocol learns in its own part; the histogram's is `aggregator.protocols.histogram.ensemble`.
 
-1. `count`: the tallies of some transcripts, or of some of their buckets. Pieces are counted anywhere, and added.
+1. `count`: the tallies of some buckets of transcripts. Pieces are counted anywhere, and added.
 2. `counted`: the document after a round, from the tallies of its surveys.
 3. `learn_from_counts`: the results and their report, from the documents and all tallies.
 4. `report_again`: the same report in an audit, with the counts of refusals that no other document has.
@@ -22,22 +22,20 @@ from aggregator.rules.counters import Traffic
 from anon.protocols.contract import Place
 from anon.protocols.registry import Protocols, protocol_of
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import published_buckets
+from anon.transparency.bucketed import published
 from anon.transparency.documents import SignedHead
 from anon.transparency.fingerprint import HeadPrint, head_prints
-from anon.transparency.transcript import published
 
 _REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12})</td></tr>')
 
 
 @frozen
 class Counting:
-    """All that is needed to count in transcripts, or in their buckets."""
+    """All that is needed to count in transcripts."""
 
     manifest: bytes = field(repr=False)
     protocols: Protocols = field(repr=False)
     score_value: bytes = field(repr=False)
-    in_buckets: bool
 
 
 @frozen(eq=False)
@@ -58,10 +56,9 @@ class TranscriptCounts:
 
 
 def count(asked: Counting, bodies: Sequence[bytes]) -> TranscriptCounts:
-    """The counts in some transcripts, or in some of their buckets. Raises `Malformed` for a body that is none of these.
-    """
+    """The counts in some buckets of transcripts. Raises `Malformed` for a body that is none."""
     manifest = _manifest(asked.manifest, asked.protocols)
-    found = (published_buckets if asked.in_buckets else published)(manifest, bodies)
+    found = published(manifest, bodies)
     part = part_of(manifest)
     packets = {survey.survey: found.packets.get(survey.survey, ()) for survey in manifest.surveys}
     tallies = {

@@ -33,14 +33,13 @@ from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
 from anon.protocols.contract import Place
-from anon.protocols.kinds import can_be_in_buckets
 from anon.protocols.registry import Protocols, protocol_of
 from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest
 from anon.text.sentences import Term, attributed
-from anon.transparency.bucketed import has_buckets, transcript_parts
+from anon.transparency.bucketed import BUCKETED
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
 from anon.wire.messages import study_seed
@@ -99,7 +98,7 @@ class LiveStudy:
         """Which published document cannot be served, and what to do; empty when all can be."""
         self.chain: tuple[SignedHead, ...] = ()
         self.rostered = 0
-        """How many the signed roster in buckets has; 0 for a whole one."""
+        """How many the signed roster has; 0 before there is one."""
         self._counted: TranscriptCounts | None = None
         self._accepted: Mapping[int, int] | None = None
         self._encoded_chain = b""
@@ -156,7 +155,7 @@ class LiveStudy:
         await self.read_end()
 
     async def count_rostered(self) -> None:
-        """Take from the signed roster, if it is in buckets, how many it has."""
+        """Take from the signed roster how many it has."""
         roster = find(self.chain, "roster")
         document = None if roster is None else await self._in_buckets(roster.number)
         self.rostered = 0 if document is None else document.count
@@ -204,35 +203,28 @@ class LiveStudy:
     async def accepted(self) -> Mapping[int, int]:
         """How many packets each survey has: by the signed transcripts once all are there, until then by the store."""
         if self._accepted is None and (heads := await self._published()):
-            self._accepted = await accepted_in(self.manifest, self.in_buckets, self._transcripts(heads))
+            self._accepted = await accepted_in(self.manifest, self._transcripts(heads))
         return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
 
     async def counted(self) -> TranscriptCounts | None:
         """The counts in the signed transcripts. None before all are published, and once they are erased."""
         if self._counted is None and (heads := await self._published()):
-            asked = Counting(self.manifest_bytes, self.tools.protocols, self.secrets.score_value, self.in_buckets)
+            asked = Counting(self.manifest_bytes, self.tools.protocols, self.secrets.score_value)
             self._counted = await count_all(self.tools.workers, asked, self._transcripts(heads))
             self._accepted = self._counted.accepted
         return self._counted
 
     async def _published(self) -> list[Head]:
         """The heads of all transcripts; none before all are signed, and once they are erased."""
-        heads = [find(self.chain, "transcript", part) for part in transcript_parts(self.manifest, self.chain)]
+        heads = [find(self.chain, "transcript", slot.slot) for slot in self.manifest.slots]
         there = [head for head in heads if head is not None]
         whole = there and len(there) == len(heads) and await self.document(there[-1].number) is not None
         return there if whole else []
 
     async def _transcripts(self, heads: Sequence[Head]) -> AsyncIterator[bytes]:
         for head in heads:
-            if not self.in_buckets:
-                yield await self.body_of(head)
             async for _bucket, content in self.contents(head):
                 yield content
-
-    @property
-    def in_buckets(self) -> bool:
-        """True if roster, credentials and transcripts are in buckets; False before the roster."""
-        return has_buckets(self.manifest, self.chain)
 
     async def contents(self, head: Head) -> AsyncIterator[tuple[int, bytes]]:
         """The buckets of a document with their numbers, one in memory at a time; none of one that has no buckets."""
@@ -243,7 +235,7 @@ class LiveStudy:
 
     async def _in_buckets(self, number: int) -> BucketDocument | None:
         head = self.chain[number].head if number < len(self.chain) else None
-        if head is None or not can_be_in_buckets(head.kind) or not self.in_buckets:
+        if head is None or head.kind not in BUCKETED:
             return None
         body = await self.document(number)
         if body is None:

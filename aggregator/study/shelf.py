@@ -32,7 +32,8 @@ class Shelf:
         leaves = await self._leaves_of(number, document)
         size = padded_length(document, max(leaf.entries for leaf in leaves))
         digests = [leaf.digest for leaf in leaves]
-        return bucket_at(digests, bucket, hashed_body(document, content)).to_bytes(size)
+        body = hashed_body(document.study, document.kind, document.part, content)
+        return bucket_at(digests, bucket, body).to_bytes(size)
 
     async def content(self, number: int, document: BucketDocument, bucket: int) -> bytes | None:
         """The content of a bucket; None when there is none, or when it was erased. Raises `Damaged`."""

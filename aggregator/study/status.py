@@ -9,7 +9,6 @@ from aggregator.rules.faults import Fault
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.studies import Progress
 from aggregator.study.live import LiveStudy
-from anon.accounting.statement import batch_of_chain
 
 CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 """Phases in which no packet comes any more."""
@@ -44,7 +43,7 @@ async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
     closed, complete = live.phase in CLOSED, live.phase is not Phase.ENROLLING
     enrolled = await live.tools.enrolments.enrolled(live.study)
     if live.phase is Phase.ERASED:
-        enrolled = roster_length(live)
+        enrolled = live.rostered
     accepted = sum((await live.accepted()).values())
     enrolments, packets = await live.answers.all()
     return StudyStatus(
@@ -62,14 +61,6 @@ async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
         fault=live.trouble or fault,
         left_out=await live.left_out(),
     )
-
-
-def roster_length(live: LiveStudy) -> int:
-    """How many the signed roster has, from its document alone; 0 before there is one."""
-    if live.in_buckets:
-        return live.rostered
-    known = batch_of_chain(live.manifest, [signed for signed in live.chain if signed.head.kind == "roster"])
-    return known.counts[0] if known else 0
 
 
 def status_unread(progress: Progress, fault: Fault) -> StudyStatus:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import chain
 
 from aggregator.rules.faults import NoSum, TellerAway, TellerRefuses
 from aggregator.rules.lifecycle import Event, Phase
@@ -134,8 +135,10 @@ async def _hand_roll(study: LiveStudy, tellers: StudyTellers) -> None:
 
 
 async def _closing(study: LiveStudy) -> Bodies:
-    heads = [find(study.chain, kind) for kind in CLOSING]
-    return Bodies(*[await study.body_of(head) for head in heads if head is not None])
+    heads = [head for kind in CLOSING if (head := find(study.chain, kind)) is not None]
+    rosters, issued = [[content async for _bucket, content in study.contents(heads[place])] for place in (0, 2)]
+    beside = chain.from_iterable(zip(rosters, issued, strict=True)) if len(rosters) > 1 else ()
+    return Bodies(*[await study.body_of(head) for head in heads], beside=tuple(beside))
 
 
 def _round_of(study: LiveStudy) -> int:

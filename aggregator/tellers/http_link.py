@@ -51,9 +51,11 @@ class HttpLink:
         """See `TellerLink`."""
         await self._answered(exchange.ask_key_share(study, sender, sealed))
 
-    async def roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
+    async def roll(
+        self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes, beside: Sequence[bytes]
+    ) -> None:
         """See `TellerLink`."""
-        await self._answered(exchange.ask_roll(study, heads, roster, seed, credentials))
+        await self._answered(exchange.ask_roll(study, heads, roster, seed, credentials, beside))
 
     async def admit(self, occasion: Occasion, items: Sequence[bytes]) -> tuple[bytes, Mapping[str, int]]:
         """See `TellerLink`."""

@@ -34,8 +34,10 @@ class TellerLink(Protocol):
     async def key_share(self, study: bytes, sender: int, sealed: bytes) -> None:
         """Pass a fellow's part on."""
 
-    async def roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
-        """Pass on the documents that closed the enrolment."""
+    async def roll(
+        self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes, beside: Sequence[bytes]
+    ) -> None:
+        """Pass on the documents that closed the enrolment, and their buckets where there are several."""
 
     async def admit(self, occasion: Occasion, items: Sequence[bytes]) -> tuple[bytes, Mapping[str, int]]:
         """Show it a batch of packets: its verifier shares, and how many it refused, by reason."""

@@ -84,7 +84,7 @@ async def share_keys(links: Links, arrangement: Arrangement, study: bytes) -> No
 async def hand_roll(links: Links, arrangement: Arrangement, study: bytes, heads: bytes, closing: Bodies) -> None:
     """The documents that closed the enrolment, to every teller. Each checks all of them. With a spare they are a
     pair's, and so are `arrangement` and `study`."""
-    bodies = (closing.roster, closing.seed, closing.credentials)
+    bodies = (closing.roster, closing.seed, closing.credentials, closing.beside)
     await _all(links, arrangement, lambda link, _: link.roll(study, heads, *bodies))
 
 

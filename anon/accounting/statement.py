@@ -19,10 +19,9 @@ from anon.accounting.privacy_loss import compose
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Ours, attributed, joined, say
-from anon.transparency.bucketed import has_buckets
+from anon.transparency import buckets
+from anon.transparency.bucketed import members_signed, packets_signed
 from anon.transparency.documents import SignedHead, find
-from anon.transparency.transcript import empty_length, entry_length
-from anon.wire.messages import RosterEntry, encode_roster
 
 SHARES: Final = ((say("all"), 1), (say("half"), 2), (say("a tenth"), 10))
 """Of how many of the packets the central epsilon is stated: in words, and what their number is divided by."""
@@ -78,31 +77,18 @@ def batch_of_reports(manifest: Manifest, accepted: Sequence[int]) -> Batch:
 
 
 def batch_of_chain(manifest: Manifest, chain: Sequence[SignedHead]) -> Batch | None:
-    """The batch by the signed heads. It is the accepted packets once every survey's transcript is published. Until then
+    """The batch by the signed heads. It is the accepted packets once every slot's transcript is published. Until then
     it is the enrolled members, of whom each sends one packet at most. None before the roster. Lengths suffice: entries
-    have one size. Heads of documents in buckets say only that at least so many enrolled, which every peer checks."""
-    study = manifest.study_id
-    if has_buckets(manifest, chain):
-        return Batch((manifest.bucketed_from,) * len(manifest.slots), ENROLLED)
-    heads = [find(chain, "transcript", survey.survey) for survey in manifest.surveys]
-    counts = [
-        _count(head.length, empty_length(study, head.part), entry_length(manifest, manifest.survey(head.part)))
-        for head in heads
-        if head is not None
-    ]
-    if len(counts) == len(manifest.surveys):
-        return batch_of_reports(manifest, counts)
-    roster = find(chain, "roster")
-    if roster is None:
+    have one size. Heads of several buckets say only that at least so many enrolled, which every peer checks."""
+    if find(chain, "roster") is None:
         return None
-    empty = len(encode_roster(study, []))
-    entry = len(encode_roster(study, [RosterEntry(bytes(32), bytes(32), bytes(48))])) - empty
-    return Batch((_count(roster.length, empty, entry),) * len(manifest.slots), ENROLLED)
-
-
-def _count(length: int, empty: int, entry: int) -> int:
-    """How many entries of one size make a list so long; its own count takes up to 8 bytes more than an empty one's."""
-    return max(length - empty, 0) // entry
+    members, packets = members_signed(chain), packets_signed(chain)
+    slots = [slot.slot for slot in manifest.slots]
+    if members is None:
+        return Batch((buckets.THRESHOLD,) * len(slots), ENROLLED)
+    if packets.keys() >= {*slots}:
+        return Batch(tuple(packets[slot] for slot in slots), ACCEPTED)
+    return Batch((members,) * len(slots), ENROLLED)
 
 
 def in_words(accounting: Accounting) -> tuple[str, ...]:

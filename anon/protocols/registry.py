@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
-from anon.protocols.contract import Layout, Result, SharedPart, SummedPart
+from anon.protocols.contract import Layout, Result, SharedPart
 from anon.protocols.models.published import PublishedModel
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
@@ -200,8 +200,6 @@ def check_study(study: Manifest) -> None:
         )
     if study.epsilon_per_attribute < protocol.per_attribute(layout_of(study)):
         raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
-    if study.bucketed_from and isinstance(protocol, SummedPart):
-        raise Malformed("manifest: tellers take whole lists, and it has buckets; do not take part")
     section = protocol.designs[study.design].section
     if study.given and not (issubclass(section, DesignSection) and section.takes_given):
         raise Malformed(f"manifest: the design {study.design} reads no given document; do not take part")

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from attrs import evolve, frozen
 
 from anon.errors import Malformed
-from anon.protocols.contract import SharedPart, SummedPart
+from anon.protocols.contract import SharedPart
 from anon.protocols.registry import carrying, parts_of
 from anon.study.designs import most_in_a_window
 from anon.study.features import USUAL_MOST
 from anon.study.given import NONE_GIVEN, resolved
 from anon.study.manifest import VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
-from anon.transparency import buckets
 
 
 @frozen
@@ -87,7 +86,6 @@ def resolve(
         protocol=protocol.name,
         part=design.part,
         records=proposal.many,
-        bucketed_from=_bucketed_from(protocol, proposal),
         given=resolved(proposal.given, given),
     )
     return carrying(manifest, parts)
@@ -97,12 +95,6 @@ def _with_maximum(proposal: Proposal) -> Proposal:
     """The same with the usual maximum where it names none, for `prepare` of `aggregator.study.publish` to lower."""
     cohort = proposal.cohort
     return evolve(proposal, cohort=evolve(cohort, maximum=cohort.maximum or max(cohort.minimum, USUAL_MOST)))
-
-
-def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:
-    """A study that stays below never says so. Tellers take whole lists."""
-    fits = not isinstance(protocol, SummedPart) and proposal.cohort.maximum >= buckets.USUAL_THRESHOLD
-    return buckets.USUAL_THRESHOLD if fits else 0
 
 
 def _timetable(protocol: SharedPart, proposal: Proposal, now: int) -> tuple[Timetable, tuple[Window, ...]]:

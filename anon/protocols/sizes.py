@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.protocols.kinds import Stage, longest_bucket, row_of, rows_of
+from attrs import evolve
+
+from anon.protocols.kinds import Stage, row_of, rows_of
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
-from anon.transparency.buckets import DECOYS
-from anon.transparency.closing import CLOSING
 from anon.transparency.documents import LONGEST_HEAD
 from anon.wire.lists import list_length
 
 LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
 """Bytes of heads that are read before the manifest is known: more than a manifest of the longest implies."""
-
-MOST_HELD = 64 * 1024 * 1024
-"""Bytes of documents that a study may make a peer hold at once: 300,000 people. A phone has that to spare; over Tor, at
-some 200 kB/s, it takes five minutes; reading it takes seconds (docs/performance.md). A peer declines more, and an
-aggregator publishes no such study."""
 
 _KEPT = 1024  # lengths are asked for again at every look at the heads
 
@@ -46,10 +41,9 @@ def longest_chain(manifest: Manifest) -> int:
     return list_length(most_documents(manifest), LONGEST_HEAD)
 
 
-@lru_cache(maxsize=_KEPT)
-def longest_at_once(manifest: Manifest) -> int:
-    """The most bytes of documents that a peer holds at one time: roster, credentials and seed together, which it checks
-    against each other, or one transcript; or its own buckets and the decoys."""
-    closing = sum(longest_body(manifest, kind) for kind in CLOSING)
-    closing = max(closing, (1 + DECOYS) * sum(longest_bucket(manifest, kind) for kind in CLOSING))
-    return max(closing, *(longest_body(manifest, "transcript", survey.survey) for survey in manifest.surveys))
+@lru_cache(maxsize=8)
+def with_members(manifest: Manifest, members: int) -> Manifest:
+    """The manifest if so many were its most members: no document is longer than that one's. Of no fewer than its
+    minimum, and no more than its maximum, which other checks demand of a roster."""
+    cohort = manifest.cohort
+    return evolve(manifest, cohort=evolve(cohort, maximum=min(max(members, cohort.minimum), cohort.maximum)))

@@ -14,7 +14,7 @@ not known, so it is signed for an empty one. A teller that names no aggregators 
 | countersign | [manifest] | `Countersignature` |
 | key-shares | [study] | {fellow: sealed part of the verification key} |
 | key-share | [study, sender, sealed part] | [] |
-| roll | [study, heads, roster, seed, credentials] | [] |
+| roll | [study, heads, roster, seed, credentials, [bucket, ...]] | [] |
 | admit | [study, round, slot, [relayed packet, ...]] | [`VerifierShares`, {code: how many were refused}] |
 | settle | [study, round, slot, [each fellow's `VerifierShares`, ...]] | [every tag accepted so far, ...] |
 | list | [study, round, slot, list] | `ListSignature` |
@@ -83,7 +83,7 @@ CALLS: Mapping[str, CallForm] = {
     "countersign": CallForm((bytes,), most_body=2**22),
     "key-shares": CallForm((bytes,)),
     "key-share": CallForm((bytes, int, bytes)),
-    "roll": CallForm((bytes, bytes, bytes, bytes, bytes), most_body=2**25),
+    "roll": CallForm((bytes, bytes, bytes, bytes, bytes, list), most_body=2**25),
     "admit": CallForm((bytes, int, int, list), most_body=2**24, most_reply=2**24),
     "settle": CallForm((bytes, int, int, list), most_body=2**25, most_reply=2**23),
     "list": CallForm((bytes, int, int, bytes), most_body=2**23),
@@ -154,9 +154,12 @@ def ask_key_share(study: bytes, sender: int, sealed: bytes) -> TellerCall[None]:
     return TellerCall("key-share", encode([study, sender, sealed]), _nothing)
 
 
-def ask_roll(study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> TellerCall[None]:
-    """Pass on the documents that closed the enrolment, with the chain of heads."""
-    return TellerCall("roll", encode([study, heads, roster, seed, credentials]), _nothing)
+def ask_roll(
+    study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes, beside: Sequence[bytes]
+) -> TellerCall[None]:
+    """Pass on the documents that closed the enrolment, with the chain of heads. `beside`: where the documents have
+    several buckets, those of the roster and the credentials in turn."""
+    return TellerCall("roll", encode([study, heads, roster, seed, credentials, list(beside)]), _nothing)
 
 
 def ask_admit(occasion: Occasion, items: Sequence[bytes]) -> TellerCall[tuple[bytes, Mapping[str, int]]]:

@@ -16,7 +16,6 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import Mechanism, from_spec
 from anon.study.features import (
     LATEST,
-    MOST_IN_COHORT,
     Cohort,
     Cover,
     Feature,
@@ -158,7 +157,6 @@ class Manifest:
     them with a space between two (`addresses`). It is empty for a study that is served on one machine's loopback only.
     `data_source` says where owners find the file of their data.
     `protocol` names the protocol, and `part` is its own. `records`: each member may have many; None where each has one.
-    `bucketed_from`: the members from which on long documents are in buckets (`anon.transparency.buckets`); 0 for never.
 
     `given`: the public documents that come with it.
 
@@ -193,7 +191,6 @@ class Manifest:
     data_source: str = ""
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
-    bucketed_from: int = field(default=0, metadata=LEFT_OUT)
     given: tuple[GivenDocument, ...] = field(default=(), metadata=LEFT_OUT)
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
@@ -221,8 +218,6 @@ class Manifest:
             raise InvalidValue("protocol: expected small letters, digits and hyphens (at most 40)")
         if len(self.part) > LONGEST_PART:
             raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes")
-        if self.bucketed_from and not 2 <= self.bucketed_from <= MOST_IN_COHORT:
-            raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}")
         demand_given(self.given)
         _check_shape(self)
 

@@ -122,9 +122,11 @@ class Calls:
             "finish": lambda given: teller.finish(*given),
         }
 
-    def _take_roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
+    def _take_roll(
+        self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes, beside: list[bytes]
+    ) -> None:
         manifest = self.journal.manifest(study) or b""
-        self.teller.take_roll(study, manifest, heads, Bodies(roster, seed, credentials))
+        self.teller.take_roll(study, manifest, heads, Bodies(roster, seed, credentials, beside=tuple(beside)))
 
 
 @lru_cache(maxsize=8)

@@ -88,13 +88,14 @@ def read_roll(
         if head is None:
             raise Malformed(f"heads: expected one of the {kind}")
         check_body(head, body)
-    closing = read_closing(manifest_untrusted, manifest, bodies_untrusted)
-    if len(closing.entries) < minimum:
-        raise Refused(f"roster: {len(closing.entries)} members, and the study needs {minimum}; it ends here")
-    if closing.bad_credentials(random_bytes, most=1):
+    documents = read_closing(manifest_untrusted, manifest, bodies_untrusted)
+    members = documents.roster.count
+    if members < minimum:
+        raise Refused(f"roster: {members} members, and the study needs {minimum}; it ends here")
+    if any(closing.bad_credentials(random_bytes, most=1) for closing in documents.everybody(bodies_untrusted.beside)):
         raise Refused("credentials: one of them works for nobody; the aggregator is at fault, and the study ends here")
-    header = credential_header(study, closing.roster_digest)
-    return Roll(manifest.credential_key, header, manifest.packets, len(closing.entries))
+    header = credential_header(study, documents.roster_digest)
+    return Roll(manifest.credential_key, header, manifest.packets, members)
 
 
 def demand_tokens(roll: Roll, arrangement: Arrangement) -> None:

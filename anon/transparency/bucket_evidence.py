@@ -2,10 +2,11 @@
 
 A bucket that cannot be read, is not sorted, or holds an entry that belongs elsewhere; credentials that are too few or
 too many for their bucket of the roster; a credential in a bucket that nobody could use. The signed document fixes the
-root, the path leads from the bucket to it, and so the bucket is the aggregator's own.
+root, the path leads from the bucket to it, and so the bucket is the aggregator's own. A document of one bucket has it
+within itself, and a wrong number of entries is provable too.
 
-Not provable by one bucket: a wrong number of entries in all, which only all buckets together show (`audit`), and an
-entry that was left out.
+Not provable by one of several buckets: a wrong number of entries in all, which only all together show (`audit`). Nor,
+by any, an entry that was left out.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ from attrs import field, frozen
 from anon.crypto import labels
 from anon.errors import AnonmlError, Malformed
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import has_buckets, read_digests_bucket, read_roster_bucket
+from anon.transparency.bucketed import read_digests_bucket, read_roster_bucket
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_document
-from anon.transparency.closing import CLOSING, Bodies
-from anon.transparency.closing_buckets import read_closing_documents
+from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import SignedHead, check_body, encode_chain, find, parse_chain
 from anon.transparency.proves import AboutAnAggregator, ProvesNothing
 from anon.wire.cbor import encode
@@ -51,8 +51,6 @@ class BadBucket(AboutAnAggregator):
         if not self.chain:
             raise ProvesNothing("no heads; this is not a file of ours")
         parse_chain(encode_chain(self.chain), self.key, self.study)
-        if not has_buckets(self.manifest, self.chain):
-            raise ProvesNothing("the study's documents are whole; this proves nothing")
         kind = self.chain[-1].head.kind
         fault = self._credentials_fault() if kind == "credentials" else self._bucket_fault()
         if not fault:
@@ -88,7 +86,7 @@ class BadBucket(AboutAnAggregator):
             if head is None:
                 raise ProvesNothing(f"the heads name no {kind}; this proves nothing")
             check_body(head, body)
-        documents = read_closing_documents(self.manifest.to_bytes(), self.manifest, Bodies(*self.bodies))
+        documents = read_closing(self.manifest.to_bytes(), self.manifest, Bodies(*self.bodies))
         for document, bucket in zip((documents.roster, documents.credentials), self.opened, strict=True):
             self._demand_held(document, bucket)
         read_roster_bucket(documents.roster, self.bucket, self.opened[0].body)
@@ -98,7 +96,13 @@ class BadBucket(AboutAnAggregator):
             return str(malformed) if self.place == NO_PLACE else ""
         if not 0 <= self.place < len(closing.entries):
             return ""
-        return "a credential in it is bad: its holder cannot send" if closing.is_bad(self.place) else ""
+        if not closing.is_bad(self.place):
+            return ""
+        holder = closing.entries[self.place].key.hex()
+        return (
+            f"the credential of entry {self.place} of {len(closing.entries)} (key {holder[:16]}...) is bad: its holder "
+            "cannot send"
+        )
 
     def _demand_held(self, document: BucketDocument, bucket: Bucket) -> None:
         if not document.holds(self.bucket, bucket.body, bucket.path):

@@ -1,15 +1,18 @@
-"""Roster, credentials and transcripts in buckets: how each is split, and what a bucket of each must be.
+"""Roster, credentials and transcripts: how each is split into buckets, and what a bucket of each must be.
 
 A roster's bucket is `[1, study, [[key, contribution, commitment point], ...]]`, sorted by key. The bucket of the same
 number in the credentials has one signature for each, in their order. A transcript's bucket is the list of its packets'
 digests, `[1, study, slot, [digest, ...]]`, in the order of the packets' tags; the packets themselves, of which the
-digests are, are for the audit. All transcripts of such a study are of slots: a bucket of one survey would name the
-draw.
+digests are, are for the audit. All transcripts are of slots: a bucket of one survey would name the draw.
+
+Entries of a kind are equally long. So the signed length of a document of one bucket is a signed number of entries
+(`members_signed`, `packets_signed`), known before anything is fetched. In a longer one the number itself stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from attrs import field, frozen
@@ -24,21 +27,26 @@ from anon.transparency.buckets import (
     bits_of,
     bucket_at,
     bucket_of,
+    document_bytes,
     document_over,
     split,
 )
-from anon.transparency.documents import SignedHead, find
+from anon.transparency.documents import Head, SignedHead, find
 from anon.transparency.merkle import leaf_hash
 from anon.transparency.transcript import (
     PublishedTranscripts,
-    counts,
     digest_list,
     parse_digest_list,
     parse_transcript,
     transcript_body,
 )
 from anon.wire.cbor import sha256
+from anon.wire.lists import list_length
 from anon.wire.messages import (
+    COMMITMENT_POINT_BYTES,
+    CONTRIBUTION_BYTES,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
     Roster,
     RosterEntry,
     Signatures,
@@ -47,7 +55,7 @@ from anon.wire.messages import (
     parse_credentials,
     parse_roster,
 )
-from anon.wire.packets import TAG_BYTES, PublishedPacket, parse_published
+from anon.wire.packets import DIGEST_BYTES, TAG_BYTES, PublishedPacket, parse_published
 
 
 @frozen
@@ -63,27 +71,74 @@ class InBuckets:
     def bucket(self, number: int) -> Bucket:
         """A bucket as it travels."""
         document = self.document
-        return bucket_at(self.leaves, number, hashed_body(document, self.contents[number]))
+        body = hashed_body(document.study, document.kind, document.part, self.contents[number])
+        return bucket_at(self.leaves, number, body)
 
 
 @frozen
 class MadeBucket:
-    """A bucket of a document that is being made: what its body is made of, its entries, and the hash of its body."""
+    """A bucket of a document that is being made: what its body is made of, its entries, and its body."""
 
     content: bytes = field(repr=False)
     entries: int
-    leaf: bytes
+    body: bytes = field(repr=False)
+
+    @property
+    def leaf(self) -> bytes:
+        """The hash of its body."""
+        return leaf_hash(self.body)
 
 
-def is_in_buckets(manifest: Manifest, count: int) -> bool:
-    """True if the documents of a study with so many members are in buckets."""
-    return 0 < manifest.bucketed_from <= count
+# The lengths
 
 
-def has_buckets(manifest: Manifest, chain: Sequence[SignedHead]) -> bool:
-    """The same by the signed head of the roster: no whole one is as short. False before there is one."""
+_ENTRY = RosterEntry(bytes(KEY_BYTES), bytes(CONTRIBUTION_BYTES), bytes(COMMITMENT_POINT_BYTES))
+_LISTS: Mapping[str, Callable[[int, int], bytes]] = {
+    "roster": lambda _part, some: encode_roster(bytes(32), [_ENTRY] * some),
+    "credentials": lambda _part, some: encode_credentials(bytes(32), [bytes(SIGNATURE_BYTES)] * some),
+    "transcript": lambda part, some: digest_list(bytes(32), part, [bytes(DIGEST_BYTES)] * some),
+}
+BUCKETED = frozenset(_LISTS)
+"""The kinds of documents that are in buckets."""
+
+
+@lru_cache(maxsize=512)
+def _empty_and_each(kind: str, part: int) -> tuple[int, int]:
+    empty, single = (len(_LISTS[kind](part, some)) for some in (0, 1))
+    return empty, single - empty
+
+
+def body_bytes(kind: str, part: int, count: int) -> int:
+    """Bytes of a bucket's body with so many entries."""
+    empty, each = _empty_and_each(kind, part)
+    return empty - 1 + list_length(count, each)
+
+
+def whole_bytes(kind: str, part: int, count: int) -> int:
+    """Bytes of a document of so many entries in one bucket."""
+    return document_bytes(kind, part, count, body_bytes(kind, part, count))
+
+
+def entries_signed(head: Head) -> int:
+    """The most entries that a document of this length has in one bucket; 0 for one of several buckets."""
+    count = head.length // _empty_and_each(head.kind, head.part)[1]
+    while count and whole_bytes(head.kind, head.part, count) > head.length:
+        count -= 1
+    return count
+
+
+def members_signed(chain: Sequence[SignedHead]) -> int | None:
+    """The members by the roster's head; None before there is one, and where it has several buckets."""
     head = find(chain, "roster")
-    return manifest.bucketed_from > 0 and head is not None and head.length <= LONGEST_DOCUMENT
+    return None if head is None or head.length <= LONGEST_DOCUMENT else entries_signed(head)
+
+
+def packets_signed(chain: Sequence[SignedHead]) -> dict[int, int]:
+    """By slot, the packets of the transcripts that are signed so far, but for those of several buckets."""
+    return {signed.head.part: entries_signed(signed.head) for signed in chain if signed.head.kind == "transcript"}
+
+
+# Making
 
 
 def roster_bucket(study: bytes, entries: Sequence[RosterEntry]) -> MadeBucket:
@@ -102,7 +157,7 @@ def transcript_bucket(study: bytes, slot: int, plaintexts: Sequence[bytes]) -> M
 
 
 def _bucket(study: bytes, kind: str, part: int, entries: int, content: bytes) -> MadeBucket:
-    return MadeBucket(content, entries, leaf_of(study, kind, part, content))
+    return MadeBucket(content, entries, hashed_body(study, kind, part, content))
 
 
 def roster_in_buckets(study: bytes, entries: Sequence[RosterEntry]) -> InBuckets:
@@ -126,18 +181,18 @@ def transcript_in_buckets(study: bytes, slot: int, plaintexts: Iterable[bytes]) 
 
 def _whole(study: bytes, kind: str, part: int, made: Sequence[MadeBucket]) -> InBuckets:
     leaves, entries = [bucket.leaf for bucket in made], [bucket.entries for bucket in made]
-    document = document_over(study, kind, part, sum(entries), leaves)
+    document = document_over(study, kind, part, sum(entries), leaves, made[0].body)
     return InBuckets(document, [bucket.content for bucket in made], entries, leaves)
 
 
 def leaf_of(study: bytes, kind: str, part: int, content: bytes) -> bytes:
     """The hash of the body that a content gives."""
-    return leaf_hash(digests_of(content, study, part) if kind == "transcript" else content)
+    return leaf_hash(hashed_body(study, kind, part, content))
 
 
-def hashed_body(document: BucketDocument, content: bytes) -> bytes:
+def hashed_body(study: bytes, kind: str, part: int, content: bytes) -> bytes:
     """The body that travels to peers, whose hash is in the tree."""
-    return digests_of(content, document.study, document.part) if document.kind == "transcript" else content
+    return digests_of(content, study, part) if kind == "transcript" else content
 
 
 def digests_of(content: bytes, study: bytes, slot: int) -> bytes:
@@ -158,9 +213,10 @@ def tag_of(plaintext: bytes) -> bytes:
 
 
 def read_roster_bucket(document: BucketDocument, number: int, body_untrusted: bytes) -> Roster:
-    """The entries of a bucket: strictly sorted, and all belong here."""
+    """The entries of a bucket: strictly sorted, and all belong here. In one bucket there are all of them."""
     entries = parse_roster(body_untrusted, document.study)
-    if any(bucket_of(entry.key, document.bits) != number for entry in entries):
+    _demand_all(document, len(entries))
+    if document.bits and any(bucket_of(entry.key, document.bits) != number for entry in entries):
         raise Malformed("roster: an entry stands in another bucket than its own")
     return entries
 
@@ -171,8 +227,15 @@ def read_credentials_bucket(study: bytes, body_untrusted: bytes, count: int) -> 
 
 
 def read_digests_bucket(document: BucketDocument, body_untrusted: bytes) -> frozenset[bytes]:
-    """The digests in a transcript's bucket."""
-    return frozenset(parse_digest_list(body_untrusted, document.study, document.part))
+    """The digests in a transcript's bucket. In one bucket there are all of them."""
+    digests = parse_digest_list(body_untrusted, document.study, document.part)
+    _demand_all(document, len(digests))
+    return frozenset(digests)
+
+
+def _demand_all(document: BucketDocument, entries: int) -> None:
+    if not document.bits and entries != document.count:
+        raise Malformed(f"{document.kind}: signed for {document.count} entries, and it has {entries}")
 
 
 def read_packets_bucket(document: BucketDocument, number: int, content_untrusted: bytes) -> tuple[bytes, ...]:
@@ -191,26 +254,25 @@ def read_packets_bucket(document: BucketDocument, number: int, content_untrusted
     return packets
 
 
-# Whole transcripts, by survey
-
-
-def transcript_parts(manifest: Manifest, chain: Sequence[SignedHead]) -> range:
-    """The parts of the transcripts: slots where documents are in buckets, else surveys."""
-    return range(len(manifest.slots) if has_buckets(manifest, chain) else len(manifest.surveys))
-
-
-def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
-    """The packets of transcripts' buckets, by survey. Raises `Malformed`, also for a packet of a survey that the study
-    does not have."""
-    surveys = {survey.survey: survey for survey in manifest.surveys}
-    found: dict[int, list[PublishedPacket]] = {survey: [] for survey in surveys}
+def published(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
+    """The packets of transcripts' buckets, by survey. Raises `Malformed` for a content that is none. A packet of no
+    survey of the study, or with no report of its survey, is counted as unreadable."""
+    found: dict[int, list[PublishedPacket]] = {survey.survey: [] for survey in manifest.surveys}
     unreadable = 0
     for content in contents:
-        for packet in map(parse_published, parse_transcript(content, manifest.study_id)[1]):
-            if packet.survey not in surveys:
-                raise Malformed("transcript: a packet of a survey that the study does not have")
-            if counts(surveys[packet.survey], packet):
-                found[packet.survey].append(packet)
-            else:
+        for plaintext in parse_transcript(content, manifest.study_id)[1]:
+            packet = _read(manifest, plaintext)
+            if packet is None:
                 unreadable += 1
+            else:
+                found[packet.survey].append(packet)
     return PublishedTranscripts({survey: tuple(packets) for survey, packets in found.items()}, unreadable)
+
+
+def _read(manifest: Manifest, plaintext: bytes) -> PublishedPacket | None:
+    try:
+        packet = parse_published(plaintext)
+        manifest.survey(packet.survey).demand_report(packet.report)
+    except Malformed:
+        return None
+    return packet

@@ -1,19 +1,19 @@
-"""Long documents in buckets: roster, credentials and transcripts of a study that many take part in.
+"""Documents in buckets: roster, credentials and transcripts.
 
 1. `bits_of` and `bucket_of`: an entry's bucket is the first bits of a hash of its key (roster, credentials) or tag.
 2. `split` and `allot`: the entries of each bucket, in their order.
 3. `document_over`: the signed document, which has the number of entries and the root of a Merkle tree over the buckets.
+   Below `THRESHOLD` entries there is one bucket, and its body stands within the document in place of the root.
 4. `bucket_at`: a bucket with its path to the root, for the wire.
 5. `decoys`: a peer fetches its own bucket and two others, in place of all entries.
 6. `parse_bucket_document` and `parse_bucket`: what a peer takes of a document and of a bucket.
 
-The bucket of N entries is named by b = floor(log2(N / 256)) bits. So a bucket has 256 to 512 entries on average,
+The bucket of N entries is named by b = floor(log2(N / 256)) bits. So one of several has 256 to 512 entries on average,
 whatever N is. Keys can be ground until they fall into one bucket, and an aggregator can invent members: about 256,
 inventions included, is all that a bucket promises. One below 180 entries is refused. That happens to one honest bucket
 in a million at worst.
 
-The threshold from which on a study's documents are in buckets stands in its manifest. The constants here do not: no
-study can make buckets smaller.
+The constants here stand in no manifest: no study can make buckets smaller.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import VERSION
 from anon.wire.packets import pad, unpad
 
-USUAL_THRESHOLD = 4096
-"""Entries from which on the documents of a new study are in buckets."""
+THRESHOLD = 4096
+"""Entries from which on a document has several buckets."""
 MEAN = 256
 """Entries that a bucket has on average, at least."""
 LEAST = 180
@@ -47,14 +47,14 @@ _Item = TypeVar("_Item")
 
 
 def bits_of(count: int) -> int:
-    """b = floor(log2(count / 256)); 0 below 512 entries, which are one bucket.
+    """b = floor(log2(count / 256)); 0 below `THRESHOLD` entries, which are one bucket.
 
-    A bucket has 256 to 512 entries on average, whatever the size of the study:
+    One of several buckets has 256 to 512 entries on average, whatever the size of the study:
 
     >>> [(count, count >> bits_of(count)) for count in (500, 5_000, 100_000)]
     [(500, 500), (5000, 312), (100000, 390)]
     """
-    return max(0, (count // MEAN).bit_length() - 1)
+    return 0 if count < THRESHOLD else max(0, (count // MEAN).bit_length() - 1)
 
 
 def bucket_of(key: bytes, bits: int) -> int:
@@ -88,9 +88,10 @@ def cut(keys: bytes, size: int) -> Iterator[bytes]:
 
 @frozen
 class BucketDocument:
-    """The signed document in place of a long one: how many entries there are, and the root over the buckets.
+    """The signed document: how many entries there are, and the root over the buckets.
 
-    `part`: of a transcript its slot, else 0. `bits` follows from `count`.
+    `part`: of a transcript its slot, else 0. `bits` follows from `count`. `body`: of the one bucket, where there are
+    not several.
     """
 
     study: bytes
@@ -98,6 +99,7 @@ class BucketDocument:
     part: int
     count: int
     root: bytes
+    body: bytes = field(default=b"", repr=False)
 
     @property
     def bits(self) -> int:
@@ -114,9 +116,16 @@ class BucketDocument:
         """How many buckets there are."""
         return 1 << self.bits
 
+    @property
+    def only(self) -> Bucket | None:
+        """The one bucket, which needs no fetch; None where there are several."""
+        return None if self.bits else Bucket(self.body, ())
+
     def to_bytes(self) -> bytes:
-        """The body whose digest is signed: [version, study, kind, part, count, bits, root]."""
-        return encode([VERSION, self.study, self.kind, self.part, self.count, self.bits, self.root])
+        """The body whose digest is signed: [version, study, kind, part, count, bits, root], or the one bucket's body in
+        place of the root."""
+        last = self.root if self.bits else self.body
+        return encode([VERSION, self.study, self.kind, self.part, self.count, self.bits, last])
 
     def holds(self, bucket: int, body: bytes, path: Sequence[bytes]) -> bool:
         """True if the path leads from this body, as this bucket, to the root."""
@@ -124,13 +133,21 @@ class BucketDocument:
 
 
 LONGEST_DOCUMENT = len(encode([VERSION, bytes(32), "credentials", 255, 2**32 - 1, MOST_BITS, bytes(HASH_BYTES)]))
-"""Bytes. No whole roster of two members is as short, so a roster's length says which of the two it is."""
+"""Bytes of a document over several buckets. One with a single entry within it is longer, so a length tells them apart.
+"""
 
 
-def document_over(study: bytes, kind: str, part: int, count: int, leaves: Sequence[bytes]) -> BucketDocument:
-    """The document over these buckets, by the hashes of their bodies. Raises `ValueError` for another number of them.
-    """
-    made = BucketDocument(study, kind, part, count, root_of(leaves))
+def document_bytes(kind: str, part: int, count: int, body: int) -> int:
+    """Bytes of a document of so many entries in one bucket, with a body of so many bytes."""
+    return len(encode([VERSION, bytes(32), kind, part, count, 0, b""])) - 1 + len(encode(body)) + body
+
+
+def document_over(
+    study: bytes, kind: str, part: int, count: int, leaves: Sequence[bytes], body: bytes
+) -> BucketDocument:
+    """The document over these buckets, by the hashes of their bodies. `body`: of the first. Raises `ValueError` for
+    another number of them."""
+    made = BucketDocument(study, kind, part, count, root_of(leaves), b"" if bits_of(count) else body)
     if len(leaves) != made.buckets:
         raise ValueError(f"{kind} {part}: expected {made.buckets} buckets, got {len(leaves)}")
     return made
@@ -144,10 +161,12 @@ def parse_bucket_document(body_untrusted: bytes, study: bytes, kind: str, part: 
         raise Malformed(f"{kind}: expected a document in buckets")
     if not all(type(value) is wanted for value, wanted in zip(fields, kinds, strict=True)):
         raise Malformed(f"{kind}: expected a document in buckets")
-    count, root = fields[4], fields[6]
-    if not 0 <= count < 2**32 or len(root) != HASH_BYTES:
+    count, last = fields[4], fields[6]
+    several = 0 <= count < 2**32 and bits_of(count) > 0
+    if not 0 <= count < 2**32 or (several and len(last) != HASH_BYTES):
         raise Malformed(f"{kind}: impossible size or root of its buckets")
-    made = BucketDocument(study, kind, part, count, root)
+    root, body = (last, b"") if several else (leaf_hash(last), last)
+    made = BucketDocument(study, kind, part, count, root, body)
     if made.bits > MOST_BITS or made.to_bytes() != body_untrusted:
         raise Malformed(f"{kind}: for another study or document, or its number of buckets is not that of its size")
     return made

@@ -18,7 +18,7 @@ A roster filled with inventions has nothing but good credentials: nothing here c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import nsmallest
 
 from attrs import field, frozen
@@ -26,14 +26,16 @@ from attrs import field, frozen
 from anon.credential import IssuedChecker, IssuedCredential, PublicKey, signer_nym_entropy
 from anon.crypto.backend import PURE
 from anon.crypto.curve import IMPLEMENTATION
+from anon.errors import Malformed
 from anon.study.manifest import Manifest
+from anon.transparency.bucketed import read_credentials_bucket, read_roster_bucket
+from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_document
 from anon.transparency.documents import body_digest
+from anon.transparency.merkle import leaf_hash, root_of
 from anon.wire.messages import (
     Roster,
     Signatures,
     credential_header,
-    parse_credentials,
-    parse_roster,
     parse_seed,
     study_seed,
 )
@@ -51,16 +53,18 @@ CheckedLists = set[tuple[bytes, ...]]
 
 @frozen
 class Bodies:
-    """The three documents of a closed enrolment, each matching its signed head; contents untrusted."""
+    """The three signed documents of a closed enrolment, each matching its head; contents untrusted. `beside`: all
+    buckets of the roster and the credentials in turn, for who reads all; none where one bucket stands within each."""
 
     roster: bytes = field(repr=False)
     seed: bytes = field(repr=False)
     credentials: bytes = field(repr=False)
+    beside: tuple[bytes, ...] = field(default=(), kw_only=True, repr=False)
 
 
 @frozen
 class Closing:
-    """The same, read: the roster, the study's seed, and a signature for each entry."""
+    """The members of one bucket, the study's seed, and a signature for each of them."""
 
     manifest: Manifest = field(repr=False)
     entries: Roster = field(repr=False)
@@ -120,14 +124,67 @@ class Closing:
         return IssuedCredential(entry.commitment_point, self.signatures[index], entropy)
 
 
-def read_closing(manifest_bytes: bytes, manifest: Manifest, bodies: Bodies) -> Closing:
-    """The three documents of one study. Raises `Malformed` for one that is none, or a seed that opens nothing."""
+@frozen
+class BucketPair:
+    """A bucket of the roster, and that of the same number of the credentials."""
+
+    roster: Bucket
+    credentials: Bucket
+
+
+@frozen
+class ClosingDocuments:
+    """The signed documents of a closed enrolment, and the study's seed."""
+
+    manifest: Manifest = field(repr=False)
+    roster: BucketDocument
+    credentials: BucketDocument
+    roster_digest: bytes
+    seed: bytes
+    credentials_digest: bytes
+
+    @property
+    def opened(self) -> dict[int, BucketPair]:
+        """The one bucket of each, which stands within the documents; nothing where there are several."""
+        entries, issued = self.roster.only, self.credentials.only
+        return {} if entries is None or issued is None else {0: BucketPair(entries, issued)}
+
+    def closing(self, bucket: int, roster_body: bytes, credentials_body: bytes) -> Closing:
+        """The members of one bucket, with a credential for each. Raises `Malformed` for a body that no honest
+        aggregator puts under its root."""
+        entries = read_roster_bucket(self.roster, bucket, roster_body)
+        signatures = read_credentials_bucket(self.roster.study, credentials_body, len(entries))
+        digests = (self.roster_digest, self.seed, signatures)
+        return Closing(self.manifest, entries, *digests, body_digest(credentials_body))
+
+    def everybody(self, beside: Sequence[bytes]) -> Iterator[Closing]:
+        """All members, a bucket at a time. Raises `Malformed` unless the buckets `beside` the documents are all of
+        theirs, with as many members as were signed."""
+        within = [body for pair in self.opened.values() for body in (pair.roster.body, pair.credentials.body)]
+        bodies, members = [*within, *beside], 0
+        for document, own in ((self.roster, bodies[::2]), (self.credentials, bodies[1::2])):
+            if len(own) != document.buckets or root_of([*map(leaf_hash, own)]) != document.root:
+                raise Malformed(f"{document.kind}: its buckets are not those of the signed root")
+        for bucket in range(self.roster.buckets):
+            closing = self.closing(bucket, *bodies[2 * bucket : 2 * bucket + 2])
+            members += len(closing.entries)
+            yield closing
+        if members != self.roster.count:
+            raise Malformed(f"roster: signed for {self.roster.count} members, and its buckets have {members}")
+
+
+def read_closing(manifest_bytes: bytes, manifest: Manifest, bodies: Bodies) -> ClosingDocuments:
+    """The three documents of one study. Raises `Malformed` for one that is none, a seed that opens nothing, and
+    credentials of another number than members."""
     study = manifest.study_id
-    entries = parse_roster(bodies.roster, study)
+    roster = parse_bucket_document(bodies.roster, study, "roster", 0)
     value = parse_seed(bodies.seed, study, manifest.seed_commitment)
-    signatures = parse_credentials(bodies.credentials, study, len(entries))
+    credentials = parse_bucket_document(bodies.credentials, study, "credentials", 0)
+    if credentials.count != roster.count:
+        raise Malformed(f"credentials: expected {roster.count} for this study, got {credentials.count}")
     seed = study_seed(manifest_bytes, bodies.roster, value)
-    return Closing(manifest, entries, body_digest(bodies.roster), seed, signatures, body_digest(bodies.credentials))
+    digests = (body_digest(bodies.roster), seed, body_digest(bodies.credentials))
+    return ClosingDocuments(manifest, roster, credentials, *digests)
 
 
 def most_checked() -> int:

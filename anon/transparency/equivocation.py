@@ -1,5 +1,5 @@
-"""Evidence against an aggregator: two signed heads of one number in one study, a credential that nobody could use, or a
-bucket that no honest one signs (`anon.transparency.bucket_evidence`).
+"""Evidence against an aggregator: two signed heads of one number in one study, or a bucket that no honest one signs,
+such as one with a credential that nobody could use (`anon.transparency.bucket_evidence`).
 
 Self-contained: it carries the study's manifest, whose digest is the study id and which names the aggregator's key. So
 whoever knows the study id, its fingerprint words or the key from an invite link can check it, without a home and
@@ -10,21 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import field, frozen
+from attrs import frozen
 
 from anon.crypto import labels
 from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucket_evidence import BadBucket, read_bad_bucket
-from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import (
     MAX_BODY,
     SignedHead,
     as_plain,
     body_digest,
-    check_body,
-    encode_chain,
-    find,
     parse_chain,
     parse_head,
 )
@@ -76,59 +72,7 @@ def evidence_of(manifest: Manifest, head: SignedHead, other: SignedHead) -> Evid
     return Evidence(manifest, first, second)
 
 
-@frozen
-class BadCredential(AboutAnAggregator):
-    """A roster entry whose credential, in the document that the aggregator signed for it, does not work.
-
-    `chain`: the signed heads up to the credentials; `place`: the entry, counted from 0. An honest aggregator signs no
-    such: it makes each credential from the commitment in the roster. Raises `ProvesNothing`, or `Malformed` for a body
-    that is not its head's, unless that is what it is.
-    """
-
-    chain: tuple[SignedHead, ...] = field(repr=False)
-    bodies: Bodies
-    place: int
-    size: int = field(init=False)
-    holder: bytes = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        if not self.chain or self.chain[-1].head.kind != "credentials":
-            raise ProvesNothing("the heads do not end with the credentials; this is not a file of ours")
-        parse_chain(encode_chain(self.chain), self.manifest.aggregator_key, self.manifest.study_id)
-        for kind, body in zip(CLOSING, (self.bodies.roster, self.bodies.seed, self.bodies.credentials), strict=True):
-            head = find(self.chain, kind)
-            if head is None:
-                raise ProvesNothing(f"the heads name no {kind}; this proves nothing")
-            check_body(head, body)
-        closing = read_closing(self.manifest.to_bytes(), self.manifest, self.bodies)
-        if not 0 <= self.place < len(closing.entries):
-            raise ProvesNothing("the roster has no such entry; this proves nothing")
-        if not closing.is_bad(self.place):
-            raise ProvesNothing("the credential that it names is good; this proves nothing")
-        object.__setattr__(self, "size", len(closing.entries))
-        object.__setattr__(self, "holder", closing.entries[self.place].key)
-
-    @property
-    def number(self) -> int:
-        """The place of the credentials in the chain."""
-        return self.chain[-1].head.number
-
-    def to_bytes(self) -> bytes:
-        """The one spelling: [label, manifest, heads, place, roster, seed, credentials]."""
-        closing = (self.bodies.roster, self.bodies.seed, self.bodies.credentials)
-        heads = encode_chain(self.chain)
-        return encode([labels.BAD_CREDENTIAL, self.manifest.to_bytes(), heads, self.place, *closing])
-
-
-Proof = Evidence | BadCredential | BadBucket
-
-
-def bad_credential_of(manifest: Manifest, chain: Sequence[SignedHead], bodies: Bodies, place: int) -> BadCredential:
-    """Evidence from the heads of a study, of which those after the credentials are left out. Raises `ProvesNothing`."""
-    last = find(chain, "credentials")
-    if last is None:
-        raise ProvesNothing("no credentials were published; this proves nothing")
-    return BadCredential(manifest, tuple(chain[: last.number + 1]), bodies, place)
+Proof = Evidence | BadBucket
 
 
 def parse_evidence(data_untrusted: bytes, pinned_key: bytes | None = None) -> Proof:
@@ -172,16 +116,8 @@ def _signed_heads(pair: Sequence[list[bytes]]) -> tuple[SignedHead, SignedHead]:
     return first, second
 
 
-def _bad_credential(manifest: Manifest, heads: bytes, place: int, *closing: bytes) -> BadCredential:
-    if type(place) is not int or not all(type(body) is bytes for body in closing):
-        raise ProvesNothing("expected a place and three documents; this is not a file of ours")
-    chain = parse_chain(heads, manifest.aggregator_key, manifest.study_id)
-    return BadCredential(manifest, chain, Bodies(*closing), place)
-
-
 _READERS: dict[bytes, Callable[..., Proof]] = {
     labels.EVIDENCE: _two_heads,
-    labels.BAD_CREDENTIAL: _bad_credential,
     labels.BAD_BUCKET: read_bad_bucket,
 }
 

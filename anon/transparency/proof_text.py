@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anon.text.foreign import Quoted
-from anon.transparency.bucket_evidence import BadBucket
-from anon.transparency.equivocation import BadCredential, Evidence, Proof
+from anon.transparency.bucket_evidence import NO_PLACE, BadBucket
+from anon.transparency.equivocation import Evidence, Proof
 from anon.transparency.fingerprint import head_words, words
 
 
@@ -19,7 +19,7 @@ def evidence_lines(proof: Proof) -> list[str]:
     ]
     if isinstance(proof, Evidence):
         return whose + _equivocation(proof)
-    return whose + (_bad_bucket(proof) if isinstance(proof, BadBucket) else _bad_credential(proof))
+    return whose + _bad_bucket(proof)
 
 
 def _equivocation(proof: Evidence) -> list[str]:
@@ -30,21 +30,13 @@ def _equivocation(proof: Evidence) -> list[str]:
     ]
 
 
-def _bad_credential(proof: BadCredential) -> list[str]:
-    return [
-        f"signed a list of {proof.size} credentials ({head_words(proof.chain[-1])})",
-        f"in which that of entry {proof.place} (key {proof.holder.hex()[:16]}...) is bad: its holder cannot send.",
-        "The signatures verify, and the credential does not: its aggregator chose who can send.",
-    ]
-
-
 def _bad_bucket(proof: BadBucket) -> list[str]:
     head = proof.chain[-1]
     return [
-        f"signed a document of {head.head.kind} in buckets ({head_words(head)})",
+        f"signed a document of {head.head.kind} ({head_words(head)})",
         f"of which bucket {proof.bucket} is not what it must be:",
         f"  {proof.fault}",
-        "The signatures verify, and the bucket leads to the signed root: its aggregator put it there.",
+        "The signatures verify, and the bucket is the one that was signed: its aggregator put it there.",
     ]
 
 
@@ -70,6 +62,5 @@ def evidence_json(proof: Proof) -> dict[str, Any]:
     }
     if isinstance(proof, Evidence):
         return known | {"proves": "two-stories"}
-    if isinstance(proof, BadBucket):
-        return known | {"proves": "bad-bucket", "bucket": proof.bucket, "fault": proof.fault}
-    return known | {"proves": "bad-credential", "entry": proof.place, "enrolled": proof.size}
+    place = None if proof.place == NO_PLACE else proof.place
+    return known | {"proves": "bad-bucket", "bucket": proof.bucket, "entry": place, "fault": proof.fault}

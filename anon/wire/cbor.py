@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -105,18 +104,6 @@ def sha256(label: bytes, *parts: bytes) -> bytes:
         digest.update(_head_of(_BYTES, len(part)))
         digest.update(part)
     return digest.digest()
-
-
-def sha256_each(label: bytes, parts: Iterable[bytes]) -> Iterator[bytes]:
-    """`sha256(label, part)` of each of many parts. Their common beginning is hashed once."""
-    opening, head, length = hashlib.sha256(_head_of(_LIST, 2) + encode(label)), b"", -1
-    for part in parts:
-        if len(part) != length:
-            length, head = len(part), _head_of(_BYTES, len(part))
-        digest = opening.copy()
-        digest.update(head)
-        digest.update(part)
-        yield digest.digest()
 
 
 def _head_of(major: int, argument: int) -> bytes:

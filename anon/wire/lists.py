@@ -59,19 +59,6 @@ def list_length(count: int, each: int) -> int:
     return len(encode(count)) + count * each
 
 
-def most_items(length: int, empty: int, each: int) -> int:
-    """The most items of so many bytes each that a body of this length can list; it has `empty` bytes without any."""
-    items = max(0, (length - empty) // each)
-    while items and empty - 1 + list_length(items, each) > length:
-        items -= 1
-    return items
-
-
-def items_in(body_untrusted: bytes, heading: Sequence[Any], what: str) -> int:
-    """How many items `[*heading, [item, ...]]` says that it lists. Raises `Malformed`."""
-    return _opened(body_untrusted, heading, what)[0]
-
-
 def fixed_rows(
     body_untrusted: bytes, heading: Sequence[Any], sizes: Sequence[int], what: str, bare: bool = False
 ) -> FixedRows:

@@ -1,13 +1,16 @@
-"""The checks of `peer.rules.checks` where a study's documents are in buckets. Pure: bytes in, decisions out.
+"""Steps 3 to 6 of `peer.rules.checks`: seed, roster and credentials. Pure: bytes in, decisions out.
 
-    3. `read_closing_documents`   the three documents are short and of one size; the seed opens its commitment
-    4. `check_size`, `_opened`    enough members by the signed size; the own bucket and the decoys are sorted, hold what
+    3. `read_closing`             the documents have one size; the seed opens the commitment made before anyone
+                                  enrolled; the study's is recomputed
+    4. `check_count`, `_opened`   enough members by the signed size; the own bucket and the decoys are sorted, hold what
                                   belongs there, and have enough entries each; the own entry is there exactly as sent
-    5. `_check_credentials`       every credential of these buckets works
-    6. `check_credential`         the own one in full
+    5. `_check_credentials`       every credential of these buckets works, or a stated sample of a large one
+                                  (`anon.transparency.closing`)
+    6. `check_credential`         the own one in full, under the manifest's key, with recomputed entropy and header
 
-A peer does not count the members. A size that is a lie shows by buckets that are too small, with the probability that
-`docs/threats.md` states; whoever audits counts all.
+One bucket holds all members: a peer counts them, and its checks are of everybody. Where there are several it counts
+none. A size that is a lie shows then by buckets that are too small, with the probability that `docs/threats.md` states;
+whoever audits counts all.
 """
 
 from __future__ import annotations
@@ -15,17 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from attrs import frozen
-
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed
 from anon.study.manifest import Manifest
 from anon.text.foreign import Quoted
 from anon.text.sentences import attributed, say, say_many
 from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
-from anon.transparency.bucketed import is_in_buckets
-from anon.transparency.buckets import Bucket, BucketDocument, bucket_of
-from anon.transparency.closing import Bodies, CheckedLists, Closing
-from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
+from anon.transparency.buckets import BucketDocument, bucket_of
+from anon.transparency.closing import Bodies, BucketPair, CheckedLists, Closing, ClosingDocuments, read_closing
 from anon.transparency.documents import SignedHead
 from peer.rules.checks import Membership, Proven, check_cost, check_count, check_credential, own_place
 from peer.rules.distrust import Distrust
@@ -42,20 +41,12 @@ class BadlyBucketed(Proven):
     def __init__(self, proof: BadBucket) -> None:
         super().__init__(
             say(
-                "a bucket of a signed document is not what it must be ({fault}). Nothing more is sent. The evidence is "
-                "kept: export it, and show it to the others",
+                "the aggregator signed a document that is not what it must be: {fault}. Nothing more is sent. The "
+                "evidence is kept: export it, and show it to the others",
                 fault=attributed(proof.fault),
             ),
             proof.to_bytes(),
         )
-
-
-@frozen
-class BucketPair:
-    """A bucket of the roster, and that of the same number of the credentials."""
-
-    roster: Bucket
-    credentials: Bucket
 
 
 def buckets_of_key(document: BucketDocument, secrets: StudySecrets) -> tuple[int, ...]:
@@ -70,15 +61,7 @@ def buckets_of_tag(document: BucketDocument, tag: bytes, secrets: StudySecrets) 
     return own, *secrets.decoys(b"slot %d" % document.part, own, document.bits)
 
 
-def check_size(manifest: Manifest, roster: BucketDocument, minimum: int) -> None:
-    """Step 4, before a bucket is fetched: a size that cannot be would make buckets that name whose they are. Raises
-    `Refused`."""
-    check_count(manifest, roster.count, minimum)
-    if not is_in_buckets(manifest, roster.count):
-        raise Refused(say("the roster is in buckets, and so few members have a whole one; nothing is sent"))
-
-
-def check_membership_in_buckets(
+def check_membership(
     manifest_bytes: bytes,
     manifest: Manifest,
     bodies: Bodies,
@@ -92,12 +75,12 @@ def check_membership_in_buckets(
 ) -> Membership:
     """Steps 3 to 6 in order. Raises `Malformed`, `Refused` or `RejectedProof`: nothing may be sent then.
 
-    `opened`: the buckets of `buckets_of_key`, each leading to its root. Slow, and nothing in it waits: run it in a
-    thread.
+    `chain` holds the signed heads of the bodies. `opened`: the buckets of `buckets_of_key`, each leading to its root.
+    Slow, and nothing in it waits: run it in a thread.
     """
     check_cost(manifest, consented)
-    documents = read_closing_documents(manifest_bytes, manifest, bodies)  # 3.
-    check_size(manifest, documents.roster, minimum)  # 4.
+    documents = read_closing(manifest_bytes, manifest, bodies)  # 3.
+    check_count(manifest, documents.roster.count, minimum)  # 4.
     own = _own_bucket(documents.roster, secrets)
     closings = {
         number: _opened(documents, bodies, chain, number, opened[number])
@@ -136,12 +119,12 @@ def _opened(
     documents: ClosingDocuments, bodies: Bodies, chain: Sequence[SignedHead], number: int, pair: BucketPair
 ) -> Closing:
     manifest = documents.manifest
-    if bucket_fault(documents.roster, number, pair.roster.body):
-        raise BadlyBucketed(bad_bucket_of(manifest, chain, [bodies.roster], number, (pair.roster,)))
     try:
         closing = documents.closing(number, pair.roster.body, pair.credentials.body)
     except Malformed:
-        raise BadlyBucketed(_of_credentials(documents.manifest, chain, bodies, number, pair)) from None
+        if bucket_fault(documents.roster, number, pair.roster.body):
+            raise BadlyBucketed(bad_bucket_of(manifest, chain, [bodies.roster], number, (pair.roster,))) from None
+        raise BadlyBucketed(_of_credentials(manifest, chain, bodies, number, pair)) from None
     demand_full(documents.roster, len(closing.entries))
     return closing
 

@@ -5,11 +5,7 @@
                              signed, no longer than with so many members, and of no more packets than members
     2. `check_manifest`      under the pinned key, id and address, costing what it says, asking what may be asked
        `tellers.check_tellers`  every teller that it names countersigned it
-    3. `read_closing`        the seed opens the commitment made before anyone enrolled; the study's is recomputed
-    4. `check_roster`        the own entry exactly as sent; enough others
-    5. `check_everybody`     every credential in the list works, or a stated sample of a large one
-       (`anon.transparency.closing`)
-    6. `check_credential`    the own one in full, under the manifest's key, with recomputed entropy and header
+    3. to 6.                 seed, roster and credentials (`peer.rules.bucket_checks.check_membership`)
     7. thresholds and edges  recomputed by the protocol's part (`peer.protocols`)
 
 Left to others: signatures and links within a chain (`anon.transparency.documents.parse_chain`), a body's length and
@@ -18,7 +14,7 @@ digest (`anon.transparency.documents.check_body`), the owner's consent (`peer.ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -29,16 +25,14 @@ from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
 from anon.protocols.registry import Protocols, charge_of, check_study
-from anon.protocols.signed_counts import members_signed, packets_signed, with_members
-from anon.protocols.sizes import longest_body, most_documents
+from anon.protocols.sizes import longest_body, most_documents, with_members
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, study_id_of
 from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import joined, say, say_many
-from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
+from anon.transparency.bucketed import members_signed, packets_signed
 from anon.transparency.documents import Head, SignedHead, encode_chain
-from anon.transparency.equivocation import BadCredential, bad_credential_of
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header
@@ -78,23 +72,6 @@ class Proven(Distrust):
     def evidence(self) -> bytes:
         """The file itself: anyone can verify it alone."""
         return self.proof
-
-
-class Misissued(Proven):
-    """The aggregator issued a credential that its holder cannot use: it chooses who can send. No peer sends."""
-
-    code: ClassVar[str] = "bad-credential"
-
-    def __init__(self, proof: BadCredential) -> None:
-        super().__init__(
-            say(
-                "the credential of entry {place} of {size} in the roster is bad: the aggregator would choose who "
-                "can send. Nothing is sent. The evidence is kept: export it, and show it to the others",
-                place=proof.place,
-                size=proof.size,
-            ),
-            proof.to_bytes(),
-        )
 
 
 def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tuple[SignedHead, ...]:
@@ -150,16 +127,16 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
 
 
 def check_numbers(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> None:
-    """Step 1, of whole documents: none is longer than with as many members as the signed roster has, and no slot has
-    more packets. So no sum has more vectors, fetched or not. Raises `Distrust`; of documents in buckets see
+    """Step 1, where the roster has one bucket: no document is longer than with as many members as it has, and no slot
+    has more packets. So no sum has more vectors, fetched or not. Raises `Distrust`; with several buckets see
     `peer.run.inclusion`."""
-    members = members_signed(manifest, chain)
+    members = members_signed(chain)
     if members is None:
         return
     held = with_members(manifest, members)
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(held, signed.head.kind, signed.head.part))
-    check_packets(packets_signed(manifest, chain), members)
+    check_packets(packets_signed(chain), members)
 
 
 def check_packets(packets: Mapping[int, int], members: int) -> None:
@@ -271,13 +248,6 @@ class Membership:
     credential: Credential = field(repr=False)
 
 
-def check_roster(manifest: Manifest, entries: Roster, secrets: StudySecrets, minimum: int) -> int:
-    """Step 4. The own place in the roster. Raises `Refused`."""
-    index = own_place(entries, secrets)
-    check_count(manifest, len(entries), minimum)
-    return index
-
-
 def own_place(entries: Roster, secrets: StudySecrets) -> int:
     """The place of the own entry, which has to be there exactly as sent. Raises `NotEnrolled`, `Refused`."""
     own_key = bytes(secrets.signing_key.verify_key)
@@ -321,23 +291,6 @@ class NotEnrolled(Refused):
         super().__init__(say("the roster closed without this enrolment; nothing is sent, the reservation returns"))
 
 
-def check_everybody(
-    closing: Closing,
-    own: int,
-    bodies: Bodies,
-    chain: Sequence[SignedHead],
-    random_bytes: Callable[[int], bytes],
-    checked: CheckedLists | None = None,
-) -> None:
-    """Step 5. Every credential in the list is one that its holder can use; of a large list the own and a sample.
-
-    Raises `Misissued` with a proof for others. How long it takes depends on public documents alone.
-    """
-    index = closing.bad_seen_by(own, random_bytes, checked=checked)
-    if index is not None:
-        raise Misissued(bad_credential_of(closing.manifest, chain, bodies, index))
-
-
 def check_credential(
     study: bytes,
     manifest: Manifest,
@@ -355,28 +308,3 @@ def check_credential(
     entropy = signer_nym_entropy(seed, bytes(secrets.signing_key.verify_key))
     key = PublicKey(manifest.credential_key)
     return finalize(key, header, signature_untrusted, entropy, secrets.commitment)
-
-
-def check_membership(
-    manifest_bytes: bytes,
-    manifest: Manifest,
-    bodies: Bodies,
-    chain: Sequence[SignedHead],
-    secrets: StudySecrets,
-    minimum: int,
-    consented: int,
-    random_bytes: Callable[[int], bytes],
-    checked: CheckedLists | None = None,
-) -> Membership:
-    """Steps 3 to 6 in order. Raises `Malformed`, `Refused` or `RejectedProof`: nothing may be sent then.
-
-    `chain` holds the signed heads of the bodies. Slow for a large roster, and nothing in it waits: run it in a thread.
-    """
-    study = study_id_of(manifest_bytes)
-    check_cost(manifest, consented)
-    closing = read_closing(manifest_bytes, manifest, bodies)  # 3.
-    index = check_roster(manifest, closing.entries, secrets, minimum)  # 4.
-    check_everybody(closing, index, bodies, chain, random_bytes, checked)  # 5.
-    digest, seed, signature = closing.roster_digest, closing.seed, closing.signatures[index]
-    credential = check_credential(study, manifest, digest, seed, signature, secrets)  # 6.
-    return Membership(digest, seed, signature, len(closing.entries), credential)

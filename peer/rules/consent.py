@@ -7,8 +7,8 @@
    the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's hash.
 4. `peer.app.PeerApp.join` stores a yes as `peer.store.records.Joining`: reservation, manifest and enrolment, in one
    transaction. Within it `peer.store.store.Store.join` has `decide` asked once more.
-5. Before anything of the data leaves, `peer.rules.checks.check_membership` holds the study to its consent. Epsilon may
-   not be above what was consented, nor the roster smaller.
+5. Before anything of the data leaves, `peer.rules.bucket_checks.check_membership` holds the study to its consent.
+   Epsilon may not be above what was consented, nor the roster smaller.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
-from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
 from anon.study.given import GivenDocument
@@ -136,15 +135,6 @@ def objections(
             demanded=policy.minimum_cohort,
         )
         reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
-    if (held := longest_at_once(manifest)) > MOST_HELD:
-        too_long = say(
-            "up to {people} may take part, and to check them your machine would hold {held} MiB of documents at once, "
-            "more than {most}; decline, or ask staff for a smaller cohort",
-            people=manifest.cohort.maximum,
-            held=held >> 20,
-            most=MOST_HELD >> 20,
-        )
-        reasons.append(Advice(too_long))
     shortest = shortest_window(manifest)
     spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):

@@ -11,8 +11,7 @@ from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
-from anon.transparency.bucketed import is_in_buckets
-from anon.transparency.buckets import DECOYS, MEAN
+from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
@@ -162,14 +161,14 @@ def _central(
 
 
 def _narrowed(manifest: Manifest) -> tuple[Sentence, ...]:
-    """An aggregator that delays documents in buckets learns which few a peer fetches; `docs/threats.md` has how."""
-    if not is_in_buckets(manifest, manifest.cohort.maximum):
+    """An aggregator that delays several buckets learns which few a peer fetches; `docs/threats.md` has how."""
+    if manifest.cohort.maximum < THRESHOLD:
         return ()
     return (
         say(
             "If {many} people or more take part, an aggregator that holds back its answers can narrow a packet "
             "down to some {few} of them.",
-            many=Figure(f"{manifest.bucketed_from:,}"),
+            many=Figure(f"{THRESHOLD:,}"),
             few=Figure(str((1 + DECOYS) * MEAN)),
         ),
     )

@@ -55,7 +55,7 @@ class StudyRun:
         self.memory = RunnerMemory()
         self.now = StudyClock(tools.now, lambda: 0.0 if clock is None else clock.corrected)
         self.listed: dict[int, frozenset[bytes]] = {}
-        """The digests of own packets in the transcripts that were fetched, by survey."""
+        """The digests of own packets in the transcripts that were fetched, by slot."""
 
     @property
     def store(self) -> Store:

@@ -141,7 +141,7 @@ class Exchanges:
 
     async def bucket(self, study: Study, head: Head, document: BucketDocument, number: int) -> Bucket:
         """A bucket of a document, over a connection of its own. Raises `Later`, `Distrust`."""
-        longest = wire_bytes(longest_bucket(study.manifest, head.kind), document.bits)
+        longest = wire_bytes(longest_bucket(head.kind), document.bits)
         return await self._fetched(self._run.tools.client(study).bucket(head, document, number, longest), longest)
 
     async def _fetched(self, answer: Awaitable[_T], length: int) -> _T:

@@ -8,15 +8,10 @@ from attrs import evolve, field, frozen
 
 from anon.study.manifest import Window
 from anon.transparency.buckets import BucketDocument
-from anon.transparency.closing import Bodies
-from anon.transparency.closing_buckets import ClosingDocuments
+from anon.transparency.closing import Bodies, BucketPair, ClosingDocuments
 from anon.transparency.documents import Head, SignedHead
-from peer.rules.bucket_checks import BucketPair
 from peer.rules.schedule import RandomBytes
 from peer.store.records import PacketKey
-
-TranscriptRange = tuple[tuple[int, Head], ...]
-"""Surveys and the heads of their transcripts, which follow each other in the chain."""
 
 
 @frozen
@@ -114,14 +109,7 @@ class Settle:
 
 @frozen
 class ChooseTranscripts:
-    """See which transcripts are published, and draw which to fetch and when."""
-
-
-@frozen
-class FetchTranscripts:
-    """Fetch some transcripts in one exchange, and look for the own packets."""
-
-    run: TranscriptRange
+    """See which transcripts are published, fetch them, and look for the own packets; draw when buckets are fetched."""
 
 
 @frozen
@@ -136,7 +124,7 @@ class FetchDigests:
 
 @frozen
 class Conclude:
-    """All transcripts that were chosen are here."""
+    """All transcripts are here, or of each the buckets that were drawn."""
 
 
 @frozen
@@ -147,18 +135,18 @@ class GiveUpTranscripts:
 Job = (
     Enrol | Withdraw | Verify | FetchMembers | Begin | Look | GoOnWithout | Answer | Miss
     | CheckHeads | CheckBefore | Send | Settle
-    | ChooseTranscripts | FetchTranscripts | FetchDigests | Conclude | GiveUpTranscripts
+    | ChooseTranscripts | FetchDigests | Conclude | GiveUpTranscripts
 )
 YIELDING = (
     Verify, FetchMembers, Begin, Look, Answer, CheckHeads, CheckBefore, Send,
-    ChooseTranscripts, FetchTranscripts, FetchDigests,
+    ChooseTranscripts, FetchDigests,
 )  # fmt: skip
 """Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""
 
 
 @frozen
 class BucketOpening:
-    """The end of an enrolment whose roster and credentials are in buckets. `numbers`: the own bucket and its decoys;
+    """The end of an enrolment. `numbers`: the own bucket and its decoys;
     `opened`: those that are here. `begins`: the time at which the peer goes on if all are, drawn before their fetches.
     """
 
@@ -187,16 +175,15 @@ class Retry:
 class RunnerMemory:
     """The memory of a runner about a study. All of it may be lost: times are drawn anew, checks made again.
 
-    `drawn`: random times. `done`: looks and fetches that succeeded. `runs`: the transcripts to fetch, once they are
-    chosen; `digests`: their buckets, where they are in buckets. `opening`: those of roster and credentials. `last`,
-    `ended`: the last job and its end. `ready`: the end of the evaluation's allowance.
+    `drawn`: random times. `done`: looks and fetches that succeeded. `digests`: the buckets of transcripts to fetch,
+    once their documents are here; None before. `opening`: those of roster and credentials, where there are several.
+    `last`, `ended`: the last job and its end. `ready`: the end of the evaluation's allowance.
     """
 
     drawn: Mapping[Job, float] = field(factory=dict)
     retries: Mapping[Job, Retry] = field(factory=dict)
     done: frozenset[Job] = frozenset()
-    runs: tuple[TranscriptRange, ...] | None = None
-    digests: tuple[FetchDigests, ...] = ()
+    digests: tuple[FetchDigests, ...] | None = None
     opening: BucketOpening | None = None
     last: Job | None = None
     ended: float = 0.0

@@ -56,7 +56,6 @@ from peer.run.jobs import (
     DueJob,
     Enrol,
     FetchMembers,
-    FetchTranscripts,
     GiveUpTranscripts,
     GoOnWithout,
     Job,
@@ -251,21 +250,14 @@ def _give_up_transcripts(study: SentStudy, inputs: PlanInputs) -> Timed:
 
 
 def _choose_transcripts(study: SentStudy, inputs: PlanInputs) -> Timed:
-    if inputs.memory.runs is None:
+    if inputs.memory.digests is None:
         closed, ends = transcript_interval(study.manifest)
         yield inputs.timed(ChooseTranscripts(), partial(draw_fetch_time, closed, ends, inputs.now))
 
 
-def _fetch_transcripts(_study: SentStudy, inputs: PlanInputs) -> Timed:
-    for run in inputs.memory.runs or ():
-        fetch = FetchTranscripts(run)
-        if fetch not in inputs.memory.done:
-            yield inputs.at(fetch, inputs.memory.drawn[fetch])
-
-
 def _fetch_digests(study: SentStudy, inputs: PlanInputs) -> Timed:
     closed, ends = transcript_interval(study.manifest)
-    for fetch in inputs.memory.digests:
+    for fetch in inputs.memory.digests or ():
         if fetch not in inputs.memory.done:
             yield inputs.apart(fetch, partial(draw_spread, closed, ends, inputs.now))
 
@@ -284,7 +276,7 @@ JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
     EvaluatingStudy: (_go_on_without,),
     AnsweringStudy: _COLLECTING,
     DecidedStudy: _COLLECTING,
-    SentStudy: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _fetch_digests, _conclude),
+    SentStudy: (_give_up_transcripts, _choose_transcripts, _fetch_digests, _conclude),
     LeavingStudy: (_withdraw,),
 }
 """The jobs of each state, by the class of its studies. A study that is over has none."""
@@ -395,6 +387,4 @@ def _missed(study: Study, window: Window, now: float) -> bool:
 
 
 def _all_fetched(memory: RunnerMemory) -> bool:
-    if memory.runs is None:
-        return False
-    return {*map(FetchTranscripts, memory.runs), *memory.digests} <= memory.done
+    return memory.digests is not None and memory.done.issuperset(memory.digests)

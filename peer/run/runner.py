@@ -13,7 +13,7 @@ from peer.rules.lifecycle import Event, Unlisted
 from peer.run.context import Later, RunContext, StudyRun
 from peer.run.enrol import enrol, withdraw
 from peer.run.exchanges import Exchanges
-from peer.run.inclusion import choose_transcripts, conclude, fetch_digests, fetch_transcripts, give_up
+from peer.run.inclusion import choose_transcripts, conclude, fetch_digests, give_up
 from peer.run.jobs import (
     Answer,
     Begin,
@@ -25,7 +25,6 @@ from peer.run.jobs import (
     Enrol,
     FetchDigests,
     FetchMembers,
-    FetchTranscripts,
     GiveUpTranscripts,
     GoOnWithout,
     Job,
@@ -160,8 +159,6 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
             await _collect(run, exchanges, member, due)
         case ChooseTranscripts(), SentStudy() as sent:
             await choose_transcripts(run, exchanges, sent)
-        case FetchTranscripts() as fetch, SentStudy() as sent:
-            await fetch_transcripts(run, exchanges, sent, fetch)
         case FetchDigests() as fetch, SentStudy() as sent:
             await fetch_digests(run, exchanges, sent, fetch)
         case Conclude(), SentStudy() as sent:

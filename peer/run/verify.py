@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 from attrs import evolve
 
@@ -14,12 +12,10 @@ from anon.protocols.sortition import drawn_surveys, tag_context
 from anon.queries import process
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
-from anon.transparency.bucketed import has_buckets
-from anon.transparency.closing import CLOSING, Bodies
-from anon.transparency.closing_buckets import read_closing_documents
+from anon.transparency.closing import CLOSING, Bodies, BucketPair, read_closing
 from anon.transparency.documents import SignedHead, find
-from peer.rules.bucket_checks import BucketPair, buckets_of_key, check_membership_in_buckets, check_size
-from peer.rules.checks import Membership, NotEnrolled, check_membership
+from peer.rules.bucket_checks import buckets_of_key, check_membership
+from peer.rules.checks import Membership, NotEnrolled, check_count
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import Event
 from peer.rules.schedule import draw_begin, evaluation_allowance
@@ -39,8 +35,8 @@ async def look(run: StudyRun, exchanges: Exchanges, study: EnrolledStudy) -> Non
 
 
 async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> None:
-    """Fetch what closed the enrolment, have it checked, and evaluate the features; where it is in buckets, draw when
-    each of them is fetched, and when this peer goes on."""
+    """Fetch what closed the enrolment, have it checked, and evaluate the features; where it has several buckets, draw
+    when each of them is fetched, and when this peer goes on."""
     if _passed(run, study):
         return
     await process.start()
@@ -49,15 +45,16 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> Non
         reason = say("too few enrolled; nothing is sent, the budget is back")
         return run.store.end(study.study, Event.STUDY_ABANDONED, reason)
     bodies = await _membership_bodies(exchanges, study, chain)
-    if not has_buckets(study.manifest, chain):
-        return await _check(run, study, chain, bodies)
     try:
-        documents = read_closing_documents(study.manifest_bytes, study.manifest, bodies)
-        check_size(study.manifest, documents.roster, study.minimum_cohort)
+        documents = await off_loop(read_closing, study.manifest_bytes, study.manifest, bodies)
+        check_count(study.manifest, documents.roster.count, study.minimum_cohort)
     except (Malformed, Refused, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
     numbers = buckets_of_key(documents.roster, run.secrets(study))
-    run.memory = evolve(run.memory, opening=BucketOpening(chain, bodies, documents, numbers, 0.0))
+    opening = BucketOpening(chain, bodies, documents, numbers, 0.0, documents.opened)
+    if not opening.lacking:
+        return await _check(run, study, opening)
+    run.memory = evolve(run.memory, opening=opening)
     fetch_again(run, study)
 
 
@@ -95,7 +92,7 @@ async def begin(run: StudyRun, study: JoinedStudy) -> None:
         return
     if opening.lacking:
         return fetch_again(run, study)
-    await _check(run, study, opening.chain, opening.bodies, opening.opened)
+    await _check(run, study, opening)
 
 
 def _opening(run: StudyRun) -> BucketOpening:
@@ -113,16 +110,10 @@ def _passed(run: StudyRun, study: JoinedStudy) -> bool:
     return passed
 
 
-async def _check(
-    run: StudyRun,
-    study: JoinedStudy,
-    chain: tuple[SignedHead, ...],
-    bodies: Bodies,
-    opened: Mapping[int, BucketPair] | None = None,
-) -> None:
+async def _check(run: StudyRun, study: JoinedStudy, opening: BucketOpening) -> None:
     secrets = run.secrets(study)
     try:
-        member, verified = await _checked(run, study, chain, bodies, opened, secrets)
+        member, verified = await _checked(run, study, opening, secrets)
     except NotEnrolled as absent:
         event = Event.ENROLMENT_REFUSED if isinstance(study, ConsentedStudy) else Event.CHECK_FAILED
         return run.store.end(study.study, event, str(absent))
@@ -164,21 +155,16 @@ async def _membership_bodies(exchanges: Exchanges, study: JoinedStudy, chain: Se
 
 
 async def _checked(
-    run: StudyRun,
-    study: JoinedStudy,
-    chain: tuple[SignedHead, ...],
-    bodies: Bodies,
-    opened: Mapping[int, BucketPair] | None,
-    secrets: StudySecrets,
+    run: StudyRun, study: JoinedStudy, opening: BucketOpening, secrets: StudySecrets
 ) -> tuple[Membership, VerifiedEnrolment]:
-    manifest = study.manifest
+    manifest, chain = study.manifest, opening.chain
     demand_order(chain)
-    check = check_membership if opened is None else partial(_in_buckets, opened)
     member = await off_loop(
-        check,
+        check_membership,
         study.manifest_bytes,
         manifest,
-        bodies,
+        opening.bodies,
+        opening.opened,
         chain,
         secrets,
         study.minimum_cohort,
@@ -188,12 +174,6 @@ async def _checked(
     )
     draws = await off_loop(drawn, manifest, member)
     return member, VerifiedEnrolment(chain, member.roster_digest, member.seed, member.signature, draws)
-
-
-def _in_buckets(
-    opened: Mapping[int, BucketPair], manifest_bytes: bytes, manifest: Manifest, bodies: Bodies, *rest: Any
-) -> Membership:
-    return check_membership_in_buckets(manifest_bytes, manifest, bodies, opened, *rest)
 
 
 def drawn(manifest: Manifest, member: Membership) -> tuple[int, ...]:

@@ -14,14 +14,18 @@ from attrs import frozen
 from nacl.signing import SigningKey
 from typer.testing import CliRunner
 
-from aggregator.audit import AuditResult, Verdict, audit, audit_documents, export
+from aggregator.audit import AuditResult, Verdict, audit, audit_documents, export, export_bucket
 from aggregator.cli.main import app
 from aggregator.compute import Compute
+from anon.crypto.labels import PACKET_DIGEST
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.study.manifest import Manifest
+from anon.transparency.buckets import document_over
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
-from anon.wire.cbor import decode, encode
+from anon.transparency.merkle import leaf_hash
+from anon.transparency.transcript import digest_list
+from anon.wire.cbor import decode, encode, sha256
 from tests.support.packets import FIELDS
 from tests.support.protocols import parse_manifest
 from tests.support.world import in_memory, sealed, study_text
@@ -39,26 +43,46 @@ SCORE = (
 
 @frozen
 class Published:
-    """A finished study as the public sees it, and the aggregator's key to lie with."""
+    """A finished study as the public sees it, and the aggregator's key to lie with. `contents`: the one bucket of each
+    document that has buckets."""
 
     key: SigningKey
     chain: tuple[SignedHead, ...]
     bodies: dict[Place, bytes]
+    contents: dict[Place, bytes]
 
     @property
     def manifest(self) -> Manifest:
         return parse_manifest(self.bodies["manifest", 0])
 
     def audited(self, changes: dict[Place, bytes]) -> AuditResult:
-        """Audit the study as if the aggregator had published other bodies, all properly signed."""
+        """Audit the study as if the aggregator had published other bodies, all properly signed. Of what has buckets the
+        other content of the one is given."""
         chain: list[SignedHead] = []
-        numbered = {}
+        numbered, contents = {}, self.contents | changes
         for one in self.chain:
             head = one.head
-            body = changes.get((head.kind, head.part), self.bodies[head.kind, head.part])
+            place = head.kind, head.part
+            body = changes.get(place, self.bodies[place])
+            if place in changes and place in self.contents:
+                body = document_of(head.study, place, body)
             numbered[head.number] = body
             chain.append(sign_head(self.key, head.study, chain, head.kind, head.part, body))
-        return audit_documents(encode_chain(chain), numbered)
+        places = [(one.head.kind, one.head.part) for one in self.chain]
+        return audit_documents(encode_chain(chain), numbered, contents=lambda number, _bucket: contents[places[number]])
+
+    def content(self, number: int, bucket: int) -> bytes | None:
+        """As `audit_documents` asks for it."""
+        head = self.chain[number].head
+        return None if bucket else self.contents.get((head.kind, head.part))
+
+
+def document_of(study: bytes, place: Place, content: bytes) -> bytes:
+    """The document over one bucket, whatever is in it."""
+    entries = decode(content)[-1]
+    packets = [sha256(PACKET_DIGEST, packet) for packet in entries] if place[0] == "transcript" else []
+    body = digest_list(study, place[1], packets) if place[0] == "transcript" else content
+    return document_over(study, *place, len(entries), [leaf_hash(body)], body).to_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +140,12 @@ async def _finish(home: Path, text: str = study_text("quantile")) -> Published:
                     assert await live.submit(sealed(live, packet)) == "accepted"
             await running.go_to(window.closes)
         bodies = {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
-        return Published(running.app.home.signing_key, live.chain, bodies)
+        contents = {
+            (one.head.kind, one.head.part): content
+            for one in live.chain
+            async for _bucket, content in live.contents(one.head)
+        }
+        return Published(running.app.home.signing_key, live.chain, bodies, contents)
 
 
 def _numbered(published: Published) -> dict[int, bytes]:
@@ -131,7 +160,9 @@ def test_an_honest_study_has_no_findings(finished: Published) -> None:
 
 def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path) -> None:
     written = export(finished.manifest, finished.chain, _numbered(finished), tmp_path / "out")
-    assert written["transcript"] == 3 and (tmp_path / "out" / "report.html").exists()
+    assert audit(tmp_path / "out").findings, "the documents alone are not all"
+    _with_buckets(finished, tmp_path / "out")
+    assert written["transcript"] == 1 and (tmp_path / "out" / "report.html").exists()
     assert audit(tmp_path / "out", bytes(finished.key.verify_key)).ok
     with pytest.raises(Refused, match="already exists"):
         export(finished.manifest, finished.chain, _numbered(finished), tmp_path / "out")
@@ -141,17 +172,10 @@ def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path
         audit(tmp_path / "nowhere")
 
 
-def _full(published: Published) -> int:
-    """A histogram survey with packets."""
-    transcripts = {part: decode(body)[3] for (kind, part), body in published.bodies.items() if kind == "transcript"}
-    return max(transcripts, key=lambda part: (part > 0, len(transcripts[part])))
-
-
 def _packets(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Published], dict[Place, bytes]]:
     def tamper(published: Published) -> dict[Place, bytes]:
-        part = _full(published)
-        fields = decode(published.bodies["transcript", part])
-        return {("transcript", part): encode([*fields[:3], change(fields[3])])}
+        fields = decode(published.contents["transcript", 0])
+        return {("transcript", 0): encode([*fields[:3], change(fields[3])])}
 
     return tamper
 
@@ -185,14 +209,14 @@ TAMPERED: dict[str, tuple[str, Callable[[Published], dict[Place, bytes]]]] = {
     "a report changed": ("tokens do not verify", _packets(_edited("report", lambda report: _other(report)))),
     "a token changed": ("tokens do not verify", _packets(_edited("token", lambda token: _other(token)))),
     "a packet of another study": ("wrong-study", _packets(_edited("study", bytes(32)))),
-    "a packet of another survey": ("another survey", _packets(_edited("survey", 0))),
+    "a packet of another survey": ("wrong-draw", _packets(_edited("survey", lambda survey: (survey + 1) % 3))),
     "a packet with a share": ("malformed", _packets(_edited("shares", [bytes(32)]))),
     "a packet of another round": ("unknown-slot", _packets(_edited("round", 7))),
-    "a packet that is no packet": ("malformed", _packets(lambda packets: [b"\0", *packets])),
+    "a packet that is no packet": ("expected version", _packets(lambda packets: [b"\0", *packets])),
     "packets left out": ("not what the transcripts give", _packets(lambda packets: [])),
-    "another survey's transcript": (
-        "another survey than its head",
-        lambda p: {("transcript", _full(p)): p.bodies["transcript", 0]},
+    "another slot's transcript": (
+        "another slot",
+        lambda p: {("transcript", 0): encode([1, p.manifest.study_id, 1, decode(p.contents["transcript", 0])[3]])},
     ),
     "counts aimed at other cuts": ("not those of the transcripts", _edges),
     "a model of the aggregator's own": ("not what the transcripts give", _model),
@@ -206,7 +230,9 @@ TAMPERED: dict[str, tuple[str, Callable[[Published], dict[Place, bytes]]]] = {
     ),
     "a roster with fewer people": (
         "expected 11",
-        lambda p: {("roster", 0): encode([*decode(p.bodies["roster", 0])[:2], decode(p.bodies["roster", 0])[2][1:]])},
+        lambda p: {
+            ("roster", 0): encode([*decode(p.contents["roster", 0])[:2], decode(p.contents["roster", 0])[2][1:]])
+        },
     ),
 }
 
@@ -225,9 +251,12 @@ def test_each_tampering_is_found(finished: Published, name: str) -> None:
 def test_a_body_that_is_not_its_heads_is_found(finished: Published) -> None:
     bodies = _numbered(finished)
     last = max(bodies)
-    damaged = audit_documents(encode_chain(finished.chain), bodies | {last: bodies[last] + b" "})
+    damaged = audit_documents(
+        encode_chain(finished.chain), bodies | {last: bodies[last] + b" "}, contents=finished.content
+    )
     assert [finding.document for finding in damaged.findings] == ["report 0"]
-    missing = audit_documents(encode_chain(finished.chain), {n: body for n, body in bodies.items() if n != last})
+    there = {number: body for number, body in bodies.items() if number != last}
+    missing = audit_documents(encode_chain(finished.chain), there, contents=finished.content)
     assert "missing" in missing.findings[0].fault
 
 
@@ -247,7 +276,10 @@ def _republished(published: Published, places: list[Place], bodies: dict[Place, 
     for kind, part in places:
         study = published.chain[0].head.study
         chain.append(sign_head(published.key, study, chain, kind, part, bodies[kind, part]))
-    return audit_documents(encode_chain(chain), {number: bodies[place] for number, place in enumerate(places)})
+    numbered = {number: bodies[place] for number, place in enumerate(places)}
+    return audit_documents(
+        encode_chain(chain), numbered, contents=lambda number, _bucket: published.contents.get(places[number])
+    )
 
 
 @pytest.mark.parametrize("kind", ["roster", "seed", "credentials", "transcript"])
@@ -283,7 +315,15 @@ def test_a_model_that_names_a_key_twice_is_found(finished: Published) -> None:
 
 def _exported(published: Published, tmp_path: Path) -> Path:
     export(published.manifest, published.chain, _numbered(published), tmp_path / "out")
-    return tmp_path / "out"
+    return _with_buckets(published, tmp_path / "out")
+
+
+def _with_buckets(published: Published, folder: Path) -> Path:
+    for one in published.chain:
+        content = published.content(one.head.number, 0)
+        if content is not None:
+            export_bucket(folder, one.head.number, 0, content)
+    return folder
 
 
 def test_the_report_is_made_again_and_the_limits_are_said(finished: Published, tmp_path: Path) -> None:
@@ -319,6 +359,7 @@ def test_a_copy_of_nothing_published_is_found(finished: Published, tmp_path: Pat
     """A study that has no model yet: the file beside its documents is somebody's own."""
     places = [one for one in finished.chain if one.head.kind not in {"model", "report"}]
     export(finished.manifest, places, _numbered(finished), tmp_path / "out")
+    _with_buckets(finished, tmp_path / "out")
     (tmp_path / "out" / "model.json").write_bytes(finished.bodies["model", 0])
     assert [finding.document for finding in audit(tmp_path / "out").findings] == ["model.json"]
 
@@ -381,18 +422,17 @@ ABOUT_PACKETS = (
 def test_an_audit_elsewhere_is_given_public_bytes_and_finds_the_same(
     finished: Published, name: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packets are checked in small pieces behind a pickle, as in another process or on a cluster."""
+    """Each bucket is checked behind a pickle, as in another process or on a cluster."""
     changes = TAMPERED[name][1](finished) if name else {}
     here = finished.audited(changes)
     sent: list[bytes] = []
 
-    def each(_: Compute, work: Callable[[Any], Any], given: list[Any]) -> Iterator[Any]:
+    def stream(_: Compute, work: Callable[[Any], Any], given: Iterator[Any]) -> Iterator[Any]:
         for one in given:
             sent.append(pickle.dumps((work, one)))
             again, taken = pickle.loads(sent[-1])
             yield again(taken)
 
-    monkeypatch.setattr(Compute, "each", each)
-    monkeypatch.setattr("aggregator.audit.transcripts.BATCH", 7)
+    monkeypatch.setattr(Compute, "stream", stream)
     assert finished.audited(changes) == here
-    assert len(sent) > 2 and here.ok is (name is None)
+    assert len(sent) == 2 and here.ok is (name is None)

@@ -11,7 +11,6 @@ from weakref import WeakSet
 import pytest
 
 from aggregator.audit import audit_documents
-from aggregator.audit.buckets import Contents
 from aggregator.rules.faults import Superseded
 from aggregator.rules.lifecycle import Phase
 from aggregator.store import database, enrolments, packets
@@ -21,6 +20,8 @@ from anon.transparency import bucketed, buckets
 from anon.transparency.bucketed import roster_in_buckets, transcript_bucket, transcript_in_buckets
 from anon.transparency.documents import encode_chain, find
 from anon.wire.messages import parse_roster
+from examples.testing import all_contents
+from tests.support.documents import contents_of
 from tests.support.synthetic import fill
 from tests.support.world import in_memory, study_text
 
@@ -30,7 +31,7 @@ MEMBERS, PACKETS = 6, 120
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six members have two buckets, and 120 packets 32; a page has five rows."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "THRESHOLD", 4)
     monkeypatch.setattr(buckets, "MEAN", 3)
     for module, name in ((database, "PAGE"), (packets, "_AT_ONCE"), (enrolments, "_AT_ONCE")):
         monkeypatch.setattr(module, name, 5)
@@ -54,22 +55,8 @@ class Alive:
         monkeypatch.setattr(module, name, make)
 
 
-async def contents(live: LiveStudy, kind: str) -> list[bytes]:
-    head = find(live.chain, kind)
-    assert head is not None
-    return [content async for _bucket, content in live.contents(head)]
-
-
 async def numbered(live: LiveStudy) -> dict[int, bytes]:
     return {one.head.number: await live.body_of(one.head) for one in live.chain}
-
-
-async def all_contents(live: LiveStudy) -> Contents:
-    """The buckets as an export has them."""
-    found = {
-        (one.head.number, bucket): content for one in live.chain async for bucket, content in live.contents(one.head)
-    }
-    return lambda number, bucket: found.get((number, bucket))
 
 
 @pytest.mark.slow
@@ -79,7 +66,7 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
     async with in_memory(tmp_path / "home", study_text(), database_url=database_url) as world:
         live = world.live
         await world.close_enrolment(await world.enrol(MEMBERS))
-        entries = [one for body in await contents(live, "roster") for one in parse_roster(body, live.study)]
+        entries = [one for body in await contents_of(live, "roster") for one in parse_roster(body, live.study)]
         await world.go_to(world.opens)
         stored = await fill(live, PACKETS)
         rows, made = Alive(monkeypatch, packets, "AcceptedPacket"), Alive(monkeypatch, bucketing, "transcript_bucket")
@@ -99,14 +86,14 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
         )
         assert parsed.most <= 30, "one bucket is checked at a time"
         whole = roster_in_buckets(live.study, entries)
-        assert (await contents(live, "roster"), await live.body_of(live.chain[1].head)) == (
+        assert (await contents_of(live, "roster"), await live.body_of(live.chain[1].head)) == (
             whole.contents,
             whole.document.to_bytes(),
         )
         mine = transcript_in_buckets(live.study, 0, [one.plaintext for one in reversed(stored) if one.slot == 0])
         head = find(live.chain, "transcript")
         assert head is not None and await live.body_of(head) == mine.document.to_bytes()
-        assert await contents(live, "transcript") == mine.contents
+        assert await contents_of(live, "transcript") == mine.contents
 
 
 @pytest.mark.slow
@@ -123,9 +110,9 @@ async def test_a_transcript_that_broke_off_is_made_anew(tmp_path: Path, database
             await store.put(live.study, number, bucket, [wrong])
         assert await live.served_bucket(number, 3, whole=True) is None, "no head names it"
         await world.go_to(world.closes)
-        assert live.phase is Phase.PUBLISHED and len(await contents(live, "transcript")) == 32
+        assert live.phase is Phase.PUBLISHED and len(await contents_of(live, "transcript")) == 32
         await store.put(live.study, number, 3, [wrong])
-        assert wrong.content not in await contents(live, "transcript"), "what is signed stays"
+        assert wrong.content not in await contents_of(live, "transcript"), "what is signed stays"
 
 
 async def test_buckets_that_another_process_put_are_not_signed(tmp_path: Path, database_url: str) -> None:
@@ -149,4 +136,4 @@ async def test_buckets_that_another_process_put_are_not_signed(tmp_path: Path, d
                 await bucketing.publish_in_buckets(live, "transcript", 0, one())
         assert len(live.chain) == number
         await bucketing.publish_in_buckets(live, "transcript", 0, one())
-        assert len(live.chain) == number + 1 and await contents(live, "transcript") == [wrong.content]
+        assert len(live.chain) == number + 1 and await contents_of(live, "transcript") == [wrong.content]

@@ -11,7 +11,7 @@ import pytest
 from aggregator.store import enrolments
 from anon.credential import commit
 from anon.crypto.sealing import OVERHEAD
-from anon.wire.messages import parse_roster
+from tests.support.documents import read_roster
 from tests.support.packets import boxed
 from tests.support.world import FakePeer, World, in_memory, published, study_text
 
@@ -31,7 +31,7 @@ async def test_the_same_bytes_are_accepted_again_also_after_closing(running: Wor
     assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
     await running.close_enrolment([peer, other])
     assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
-    assert len(parse_roster((await published(running.live))["roster", 0], running.live.study)) == 2
+    assert len(read_roster((await published(running.live))["roster", 0], running.live.study)) == 2
 
 
 async def test_the_same_key_with_other_bytes_is_refused(running: World) -> None:
@@ -95,7 +95,7 @@ async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(run
     successor = FakePeer(running.live.manifest, hasty.code)
     assert await running.live.enrol(successor.sealed_enrolment()) == "accepted", "its invite is still free"
     await running.close_enrolment([first, second, successor])
-    roster = parse_roster((await published(running.live))["roster", 0], running.live.study)
+    roster = read_roster((await published(running.live))["roster", 0], running.live.study)
     assert bytes(hasty.key.verify_key) not in {entry.key for entry in roster}
 
 

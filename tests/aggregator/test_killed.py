@@ -23,7 +23,9 @@ from anon.transparency.documents import SignedHead, parse_chain
 from anon.wire.cbor import decode
 from anon.wire.packets import parse_published
 from anon.wire.replies import REPLY_BYTES, parse_reply
+from examples.testing import all_contents
 from tests.support.clock import Clock
+from tests.support.documents import contents_of
 from tests.support.shared_clock import SharedClock
 from tests.support.spawned import Child, pipe, serve_studies
 from tests.support.world import FakePeer, make_app, sealed, study_text
@@ -196,9 +198,9 @@ async def test_a_study_survives_being_killed_everywhere(victim: Victim) -> None:
 
         await live.refresh()
         bodies = {one.head.number: await live.body_of(one.head) for one in live.chain}
-        result = audit_documents(live.heads(), bodies)
+        result = audit_documents(live.heads(), bodies, contents=await all_contents(live))
         assert result.ok and result.model_checked and result.enrolled == len(members), result.findings
-        kept = [decode(bodies[one.head.number])[3] for one in live.chain if one.head.kind == "transcript"]
+        kept = [decode(content)[3] for content in await contents_of(live, "transcript")]
         assert sorted(one for part in kept for one in part) == sorted(packet.to_bytes() for packet in packets)
         assert {parse_published(one).study for part in kept for one in part} == {study}
 
@@ -234,7 +236,7 @@ async def test_a_study_survives_fifty_kills_at_random_moments(victim: Victim) ->
         assert len(victim.deaths) == 50
         chain = await victim.until(study, key, "report")
         bodies = {one.head.number: await live.body_of(one.head) for one in chain}
-        result = audit_documents(live.heads(), bodies)
+        result = audit_documents(live.heads(), bodies, contents=await all_contents(live))
         assert result.ok and (result.enrolled, result.packets) == (40, 40), result.findings
 
 

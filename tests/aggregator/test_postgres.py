@@ -29,6 +29,7 @@ from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.studies import StudyStore
 from anon.errors import Malformed, Refused
 from tests.support.clock import Clock
+from tests.support.documents import plaintexts_of
 from tests.support.postgres import Server
 from tests.support.world import in_memory, make_app, sealed, study_text
 
@@ -133,7 +134,7 @@ async def test_a_copy_of_the_data_directory_does_not_tell_the_order_of_arrival(
     after = copied_tells(tmp_path / "after", order)
     assert after and min(after.values()) > FALSE_ALARM, after
     assert sum(name.startswith("base/") for name in after) >= 2, "a table and its index hold the tags"
-    assert len(await store.of_survey(OTHER, 0, 0)) == 0 and sum((await store.counts(OTHER)).values()) == BATCH
+    assert len(await plaintexts_of(store, OTHER, 0, 0)) == 0 and sum((await store.counts(OTHER)).values()) == BATCH
     assert sum((await store.counts(STUDY)).values()) == PACKETS
     await database.close()
 

@@ -19,9 +19,11 @@ from anon.protocols import posts
 from anon.transparency.transcript import parse_transcript
 from anon.wire import packets
 from anon.wire.packets import Packet, enrolment_info, packet_info, parse_published
+from examples.testing import all_contents
 from peer.rules.packet_lifecycle import Status
 from tests.peer.test_exact_release import STUDY as EXACT
 from tests.support import exact_sum
+from tests.support.documents import contents_of
 from tests.support.fake_aggregator import DECLARED, PAPER
 from tests.support.protocols import parse_proposal, with_toy
 from tests.support.world import FakePeer, World, has, in_memory, published, sealed, study_text
@@ -107,11 +109,12 @@ async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp
         assert has(live, "transcript", 1) and has(live, "seed", 1)  # the toy has no report of its own
         documents = await published(live)
         assert not any(share in body for share in shares for body in documents.values())
-        for survey in live.manifest.surveys:
-            _, plaintexts = parse_transcript(documents["transcript", survey.survey], live.study)
+        for content in await contents_of(live, "transcript"):
+            assert not any(share in content for share in shares)
+            _, plaintexts = parse_transcript(content, live.study)
             assert [len(parse_published(one).digests) for one in plaintexts] == [2, 2, 2]
         numbered = {one.head.number: await live.body_of(one.head) for one in live.chain}
-        result = audit_documents(live.heads(), numbered, protocols=PROTOCOLS)
+        result = audit_documents(live.heads(), numbered, contents=await all_contents(live), protocols=PROTOCOLS)
         assert result.ok and result.packets == 6, result.lines()
         await running.go_to(live.manifest.timetable.ends + live.manifest.release.retention + 1)
         assert live.phase is Phase.ERASED

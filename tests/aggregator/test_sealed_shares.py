@@ -20,6 +20,7 @@ from anon.crypto import labels
 from anon.storage.migration import KEPT
 from anon.wire.cbor import sha256
 from anon.wire.packets import Occasion, Packet, Relayed
+from tests.support.documents import plaintexts_of
 
 STUDY, OTHER = bytes(range(32)), bytes(32)
 COUNT = packets._RELAYED_AT_ONCE + 3
@@ -67,7 +68,7 @@ async def test_a_teller_is_shown_its_shares_in_the_order_of_tags(store: PacketSt
 
 
 async def test_nothing_that_is_published_holds_a_share(store: PacketStore) -> None:
-    published = b"".join(await store.of_survey(STUDY, 0, 0))
+    published = b"".join(await plaintexts_of(store, STUDY, 0, 0))
     assert len(published) > 0 and not any(
         share in published for number in range(COUNT) for share in packet(number).shares
     )
@@ -76,10 +77,10 @@ async def test_nothing_that_is_published_holds_a_share(store: PacketStore) -> No
 
 
 async def test_erased_shares_leave_their_packets(store: PacketStore, tmp_path: Path, database_url: str) -> None:
-    before = await store.of_survey(STUDY, 0, 0)
+    before = await plaintexts_of(store, STUDY, 0, 0)
     await store.erase_shares(STUDY, [0])
     assert [await shown(store, teller=teller) for teller in (0, 1)] == [[], []]
-    assert await store.of_survey(STUDY, 0, 0) == before
+    assert await plaintexts_of(store, STUDY, 0, 0) == before
     assert len(await shown(store, slot=1)) == 3 and len(await shown(store, study=OTHER)) == 1
     await store.erase(STUDY)
     assert await shown(store, slot=1) == [] and len(await shown(store, study=OTHER)) == 1

@@ -24,7 +24,7 @@ from tests.support.world import World, begin, in_memory, make_app, sealed, study
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six members have two buckets."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "THRESHOLD", 4)
     monkeypatch.setattr(buckets, "MEAN", 2)
 
 
@@ -83,7 +83,7 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         await app.tick()
     async with make_app(tmp_path, clock) as app:
         live = app.study(study)
-        assert live.in_buckets and live.rostered == 6
+        assert live.rostered == 6
         for one in peers:
             await one.take_credential(live)
         clock.seconds = world.opens
@@ -139,5 +139,5 @@ async def test_a_bucket_that_nobody_would_fetch_is_not_signed(tmp_path: Path, mo
     async with in_memory(tmp_path / "home", study_text()) as world:
         await world.enrol(6)
         await world.go_to(world.live.manifest.timetable.enrol_closes)
-        assert "into one bucket" in world.live.trouble and not world.live.in_buckets
+        assert "into one bucket" in world.live.trouble
         assert [one.head.kind for one in world.live.chain] == ["manifest"]

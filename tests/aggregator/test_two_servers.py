@@ -13,7 +13,8 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
-from anon.transparency.transcript import published as transcripts
+from anon.transparency.bucketed import published as transcripts
+from tests.support.documents import contents_of
 from tests.support.postgres import Server
 from tests.support.protocols import parse_proposal
 from tests.support.serving import Serving
@@ -71,7 +72,7 @@ async def sent_to_two_servers(postgres: Server, tmp_path: Path, count: int) -> N
                 again = [(pid, "packets", post) for post in posts[:AFTER]]
                 assert await words(serving, study, again) == {"accepted": AFTER}
             await app._load()
-            bodies = [await live.body_of(one.head) for one in live.chain if one.head.kind == "transcript"]
+            bodies = await contents_of(live, "transcript")
             assert sum(transcripts(manifest, bodies).accepted.values()) == count + taken
             for pid in both:
                 await serving.shown(pid, study, live.chain)

@@ -12,6 +12,8 @@ from anon.protocols.models.tables import from_json
 from anon.protocols.sizes import longest_body
 from anon.transparency.documents import parse_chain
 from anon.wire.cbor import decode
+from examples.testing import all_contents
+from tests.support.documents import contents_of
 from tests.support.world import has, in_memory, published, sealed, study_text
 
 pytestmark = pytest.mark.slow
@@ -39,10 +41,12 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
         for (kind, part), body in documents.items():
             assert len(body) <= longest_body(live.manifest, kind, part), kind
         numbered = {one.head.number: await live.body_of(one.head) for one in live.chain}
-        audited = audit_documents(live.heads(), numbered, running.app.home.public_key)
+        audited = audit_documents(
+            live.heads(), numbered, running.app.home.public_key, contents=await all_contents(live)
+        )
         assert audited.ok and audited.model_checked and audited.packets == accepted, audited.lines()
-        transcripts = [decode(body) for (kind, _), body in documents.items() if kind == "transcript"]
-        assert sum(len(one[3]) for one in transcripts) == accepted
+        listed = [decode(body)[4] for (kind, _), body in documents.items() if kind == "transcript"]
+        assert sum(listed) == accepted == sum(len(decode(one)[3]) for one in await contents_of(live, "transcript"))
         model = from_json(documents["model", 0].decode())
         assert model.study == live.study.hex()
         assert b"<script" not in documents["report", 0] and b"http" not in documents["report", 0]

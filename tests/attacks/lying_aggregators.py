@@ -17,18 +17,22 @@ from typing import Any
 from attrs import evolve, frozen
 
 from aggregator.audit import AuditResult, Verdict
+from anon.crypto.labels import PACKET_DIGEST
+from anon.errors import Malformed
 from anon.protocols.contract import Place
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.quorum import quorums
 from anon.sharing.round_document import RoundSums, UnsummedRound, Why, read_round_sums
 from anon.sharing.statements import AcceptedList, ListSignature, disagreement_of
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import leaf_of
-from anon.transparency.buckets import BucketDocument, document_over, parse_bucket_document
-from anon.transparency.transcript import transcript_body
-from anon.wire.cbor import decode, encode
+from anon.transparency.bucketed import hashed_body
+from anon.transparency.buckets import BucketDocument, bits_of, document_over, parse_bucket_document, split
+from anon.transparency.merkle import leaf_hash, root_of
+from anon.transparency.transcript import digest_list, transcript_body
+from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import encode_abandoned, encode_roster, encode_seed
 from anon.wire.packets import Occasion
+from tests.support.documents import roster_body
 from tests.support.forged_studies import Forge, copied, drawn_by, entry_of
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, signing_key, sum_study
 from tests.support.world import FakePeer, study_text
@@ -41,7 +45,7 @@ TEXTS = {design: study_text(design) for design in HISTOGRAMS} | {
     "gradient": sum_study(GRADIENT),
 }
 WHOLE, BUCKETED = 6, 12
-"""Members; from 8 on documents are in buckets (`few_in_buckets`)."""
+"""Members; from 8 on documents have several buckets (`few_in_buckets`)."""
 
 
 class Sight(Enum):
@@ -132,23 +136,30 @@ def edit(forge: Forge, place: Place, change: Callable[[list[Any]], list[Any]], c
     at = max(range(len(contents)), key=lambda one: len(contents[one]))
     *heading, entries = decode(contents[at])
     contents[at] = encode([*heading, change(entries)])
-    if place not in forge.contents:
-        forge.bodies[place] = contents[at]
-        return forge
     return rooted(forge, place, contents, count)
 
 
 def rooted(forge: Forge, place: Place, contents: Sequence[bytes], count: int | None = None) -> Forge:
-    """These buckets under a root that fits."""
+    """These buckets under a root that fits. A document of one bucket says as many entries as there are, or `count`."""
     known = bucketed(forge, place)
-    leaves = [leaf_of(forge.study, *place, content) for content in contents]
-    made = document_over(forge.study, *place, known.count if count is None else count, leaves)
+    listed = len(decode(contents[0])[-1])
+    said = listed if not known.bits and not bits_of(listed) else known.count
+    bodies = [hashed(forge, place, content) for content in contents]
+    made = document_over(forge.study, *place, said if count is None else count, [*map(leaf_hash, bodies)], bodies[0])
     forge.bodies[place], forge.contents[place] = made.to_bytes(), tuple(contents)
     return forge
 
 
+def hashed(forge: Forge, place: Place, content: bytes) -> bytes:
+    """The body of a bucket, also of one that says it is of another slot."""
+    try:
+        return hashed_body(forge.study, *place, content)
+    except Malformed:
+        return digest_list(forge.study, place[1], [sha256(PACKET_DIGEST, packet) for packet in decode(content)[-1]])
+
+
 def bucketed(forge: Forge, place: Place) -> BucketDocument:
-    """The signed document in place of a long one."""
+    """The signed document."""
     return parse_bucket_document(forge.bodies[place], forge.study, *place)
 
 
@@ -242,7 +253,7 @@ def _(rng: Random) -> Forge:
 def _(rng: Random) -> Forge:
     forge = fresh(rng, silent=2)
     (stranger,) = forge.enrol(1)
-    other = encode_roster(forge.study, [entry_of(stranger)])
+    other = roster_body(forge.study, [entry_of(stranger)])
     forge.members.remove(stranger)
     forge.credential_of(stranger, other)
     forge.send([stranger])
@@ -332,21 +343,27 @@ def _(rng: Random) -> Forge:
     )
 
 
-@told("a whole roster where it belongs in buckets")
+@told("a roster of one bucket where there should be several")
 def _(rng: Random) -> Forge:
-    return misshapen(rng, rng.randint(8, 14), in_buckets=False)
+    return misshapen(rng, rng.randint(8, 14), bits=0)
 
 
-@told("a roster in buckets of so few that it is whole")
+@told("a roster in several buckets of so few that there should be one")
 def _(rng: Random) -> Forge:
-    return misshapen(rng, rng.randint(4, 7), in_buckets=True)
+    return misshapen(rng, rng.randint(4, 7), bits=2)
 
 
-def misshapen(rng: Random, members: int, in_buckets: bool) -> Forge:
-    """A study whose documents have the other form than its manifest says."""
+def misshapen(rng: Random, members: int, bits: int) -> Forge:
+    """A study whose roster has other buckets than follow from its size."""
     forge = Forge.begin(TEXTS[rng.choice(HISTOGRAMS)], rng.getrandbits(32))
     forge.enrol(members)
-    forge.close(in_buckets)
+    forge.close()
+    entries = [entry_of(one) for one in forge.members]
+    contents = [encode_roster(forge.study, part) for part in split(entries, lambda entry: entry.key, bits)]
+    last = root_of([*map(leaf_hash, contents)]) if bits else contents[0]
+    forge.bodies["roster", 0] = encode([1, forge.study, "roster", 0, members, bits, last])
+    forge.contents["roster", 0] = tuple(contents)
+    forge.publish_credentials([forge.credential_of(one) for one in forge.members])
     forge.send(forge.members)
     return forge.finish()
 
@@ -749,13 +766,12 @@ def _(rng: Random) -> Forge:
     return without(finished(rng), rng.choice(["roster", "credentials", "transcript"]))
 
 
-@told("a transcript of another survey than its head's")
+@told("a transcript of another slot than its head's")
 def _(rng: Random) -> Forge:
     forge = finished(rng, "quantile", "bits", "median", sizes=[WHOLE])
     place = fullest(forge)
     other = place[1] + (1 if place[1] == 0 else -1)
-    forge.bodies[place] = transcript_body(forge.study, other, decode(forge.bodies[place])[3])
-    return forge
+    return rooted(forge, place, [transcript_body(forge.study, other, decode(forge.contents[place][0])[3])])
 
 
 @told("a transcript that is not there")

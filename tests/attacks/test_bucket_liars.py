@@ -14,9 +14,10 @@ from anon.kit.terminal.equivocation import evidence_lines
 from anon.route import Response
 from anon.transparency import buckets
 from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
-from anon.transparency.bucketed import InBuckets, leaf_of, roster_in_buckets
+from anon.transparency.bucketed import InBuckets, hashed_body, roster_in_buckets
 from anon.transparency.buckets import Bucket, bucket_of, decoys, document_over
 from anon.transparency.equivocation import parse_evidence
+from anon.transparency.merkle import leaf_hash
 from anon.transparency.proves import ProvesNothing
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import RosterEntry, encode_seed
@@ -36,7 +37,7 @@ Change = Callable[[InBuckets, int, bytes], bytes]
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets of two in place of 256."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "THRESHOLD", 8)
     monkeypatch.setattr(buckets, "MEAN", 2)
     monkeypatch.setattr(buckets, "LEAST", 0)
 
@@ -45,12 +46,11 @@ def spoilt(made: InBuckets, change: Change) -> InBuckets:
     """The same document over other contents, under a root that fits them."""
     document = made.document
     contents = [change(made, number, content) for number, content in enumerate(made.contents)]
-    leaves = [leaf_of(document.study, document.kind, document.part, content) for content in contents]
+    place = document.study, document.kind, document.part
+    bodies = [hashed_body(*place, content) for content in contents]
+    leaves = list(map(leaf_hash, bodies))
     return evolve(
-        made,
-        document=document_over(document.study, document.kind, document.part, document.count, leaves),
-        contents=contents,
-        leaves=leaves,
+        made, document=document_over(*place, document.count, leaves, bodies[0]), contents=contents, leaves=leaves
     )
 
 
@@ -293,7 +293,7 @@ def test_an_invented_size_is_caught_at_the_computed_rate(filled: float, monkeypa
     """Signed for a million: 2,048 buckets, of which only a share holds as many as are demanded."""
     monkeypatch.setattr(buckets, "MEAN", 256)
     monkeypatch.setattr(buckets, "LEAST", 180)
-    document = document_over(bytes(32), "roster", 0, 10**6, [bytes(32)] * 2048)
+    document = document_over(bytes(32), "roster", 0, 10**6, [bytes(32)] * 2048, b"")
     full = round(2048 * filled)
     caught, trials = 0, 400
     for trial in range(trials):

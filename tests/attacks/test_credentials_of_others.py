@@ -11,12 +11,14 @@ from nacl.signing import SigningKey
 
 from aggregator.audit import audit_documents, export
 from anon.protocols.posts import sealed_enrolment
-from anon.transparency.closing import Bodies, Closing, read_closing
+from anon.transparency.bucket_evidence import BadBucket
+from anon.transparency.buckets import parse_bucket_document
+from anon.transparency.closing import CLOSING, Bodies, Closing, read_closing
 from anon.transparency.documents import encode_chain, sign_head
-from anon.transparency.equivocation import BadCredential, parse_evidence
+from anon.transparency.equivocation import parse_evidence
 from anon.transparency.proves import ProvesNothing
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import encode_credentials, encode_seed
+from anon.wire.messages import encode_seed
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.study_secrets import StudySecrets
@@ -24,6 +26,7 @@ from peer.run.equivocations import kept
 from peer.store.records import OpenStudy
 from tests.support import world
 from tests.support.clock import Clock
+from tests.support.documents import credentials_body
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, stored
 
 ROSTER, PEERS = 30, 5
@@ -50,7 +53,7 @@ def close_with(aggregator: FakeAggregator, bad: list[int], garbage: str) -> None
         }[garbage]
     aggregator.publish("roster", roster)
     aggregator.publish("seed", encode_seed(aggregator.study, aggregator.value))
-    aggregator.publish("credentials", encode_credentials(aggregator.study, spoiled))
+    aggregator.publish("credentials", credentials_body(aggregator.study, spoiled))
 
 
 async def joined(tmp_path: Path, aggregator: FakeAggregator, count: int) -> list[PeerApp]:
@@ -92,20 +95,21 @@ async def test_a_good_credential_for_the_victim_alone_stops_all_and_is_proven(
     assert len(proofs) == PEERS
     assert len(set(proofs)) == 1, "all show the same, so it does not tell who shows it"
     proof = parse_evidence(proofs[0], bytes(aggregator.key.verify_key))
-    assert isinstance(proof, BadCredential)
+    assert isinstance(proof, BadBucket)
     assert proof.place == min(places[1:])
-    assert proof.holder == order[proof.place]
+    assert f"entry {proof.place} of {ROSTER} (key {order[proof.place].hex()[:16]}" in proof.fault
 
-    result = audit_documents(encode_chain(aggregator.chain), dict(enumerate(aggregator.bodies)))
+    bodies = dict(enumerate(aggregator.bodies))
+    result = audit_documents(encode_chain(aggregator.chain), bodies, contents=aggregator.content)
     assert [(one.document, one.fault[:3]) for one in result.findings] == [("credentials 0", "bad")]
     named = ", ".join(map(str, sorted(places[1:])))
-    assert f"entries {named}:" in result.findings[0].fault
+    assert f"for {named}:" in result.findings[0].fault
 
     file = tmp_path / "proof"
     file.write_bytes(proofs[0])
     assert command.anonml("evidence", "check", file, "--invite", aggregator.invite.link()).code == 0
     shown = command.anonml("evidence", "check", file, "--json").json
-    assert (shown["proves"], shown["entry"], shown["enrolled"]) == ("bad-credential", proof.place, ROSTER)
+    assert (shown["proves"], shown["entry"], shown["bucket"]) == ("bad-bucket", proof.place, 0)
     directory = tmp_path / "exported"
     export(aggregator.manifest, aggregator.chain, dict(enumerate(aggregator.bodies)), directory)
     assert command.anonml("aggregator", "audit", directory).code != 0
@@ -118,7 +122,7 @@ async def test_the_evidence_is_still_there_after_a_restart_and_is_exported(tmp_p
     await advance(app, aggregator)
     app.close()
     again = reopened(app._home, aggregator)
-    assert isinstance(kept(again.store)[0], BadCredential)
+    assert isinstance(kept(again.store)[0], BadBucket)
     again.close()
     out = tmp_path / "proof"
     done = command.anonml("peer", "evidence", "--home", app._home.path, "--export", out)
@@ -141,14 +145,18 @@ def aggregator() -> FakeAggregator:
 def file_of(aggregator: FakeAggregator, place: int = 2, **changed: object) -> bytes:
     from anon.crypto import labels
 
+    closing = {"roster": aggregator.bodies[1], "seed": aggregator.bodies[2], "credentials": aggregator.bodies[3]}
+    opened = [
+        [parse_bucket_document(closing[kind], aggregator.study, kind, 0).body, []] for kind in ("roster", "credentials")
+    ]
     parts = {
-        "label": labels.BAD_CREDENTIAL,
+        "label": labels.BAD_BUCKET,
         "manifest": aggregator.bodies[0],
         "heads": encode_chain(aggregator.chain[:4]),
+        "bodies": [changed.pop(kind, body) for kind, body in closing.items()],
+        "bucket": 0,
+        "opened": opened,
         "place": place,
-        "roster": aggregator.bodies[1],
-        "seed": aggregator.bodies[2],
-        "credentials": aggregator.bodies[3],
     }
     return encode(list((parts | changed).values()))
 
@@ -160,8 +168,8 @@ def refused(data: bytes) -> None:
 
 def test_the_file_proves_what_it_says(aggregator: FakeAggregator) -> None:
     found = parse_evidence(file_of(aggregator))
-    assert isinstance(found, BadCredential)
-    assert (found.place, found.size, found.number) == (2, 6, 3)
+    assert isinstance(found, BadBucket)
+    assert (found.place, found.bucket, found.number) == (2, 0, 3) and "entry 2 of 6" in found.fault
     assert found.to_bytes() == file_of(aggregator)
 
 
@@ -192,7 +200,7 @@ def test_documents_that_the_aggregator_never_signed_together_prove_nothing(aggre
     refused(file_of(aggregator, heads=encode_chain([*aggregator.chain[:4], *aggregator.chain[:1]])))
     forged = aggregator.chain[:3]
     stranger = SigningKey.generate()
-    spoiled = encode_credentials(aggregator.study, [bytes(80)] * 6)
+    spoiled = credentials_body(aggregator.study, [bytes(80)] * 6)
     head = sign_head(stranger, aggregator.study, forged, "credentials", 0, spoiled)
     refused(file_of(aggregator, heads=encode_chain([*forged, head]), credentials=spoiled))
 
@@ -203,14 +211,15 @@ def test_an_honest_list_cannot_be_made_into_a_proof() -> None:
     honest.close()
     for place in range(4):
         refused(file_of(honest, place))
-    assert decode(file_of(honest))[3] == 2
+    assert decode(file_of(honest))[-1] == 2
 
 
 # Samples of a large list
 
 
 def closing_of(aggregator: FakeAggregator) -> Closing:
-    return read_closing(aggregator.bodies[0], aggregator.manifest, Bodies(*aggregator.bodies[1:4]))
+    documents = read_closing(aggregator.bodies[0], aggregator.manifest, Bodies(*aggregator.bodies[1:4]))
+    return documents.closing(0, documents.roster.body, documents.credentials.body)
 
 
 def test_a_sample_finds_what_is_bad_in_it_and_names_the_own_only_if_no_other_is() -> None:
@@ -249,7 +258,7 @@ async def test_a_peer_that_samples_stops_too(tmp_path: Path, monkeypatch: pytest
         aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
         assert await advance(app, aggregator) is None
         (proof,) = kept(app.store)
-        assert isinstance(proof, BadCredential)
+        assert isinstance(proof, BadBucket)
         assert proof.place != own_place
     assert aggregator.sent("packets") == []
 
@@ -273,11 +282,10 @@ async def test_the_list_of_a_real_aggregator_is_good_after_repeated_refused_and_
         assert await live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
         await running.close_enrolment([one for one in members if one is not leaver])
         bodies = await world.published(live)
-        closing = read_closing(
-            live.manifest.to_bytes(),
-            live.manifest,
-            Bodies(*(bodies[kind, 0] for kind in ("roster", "seed", "credentials"))),
+        documents = read_closing(
+            live.manifest.to_bytes(), live.manifest, Bodies(*(bodies[kind, 0] for kind in CLOSING))
         )
+        (closing,) = documents.everybody(())
         assert len(closing.entries) == 4
         assert closing.bad_credentials(os.urandom) == []
         assert all(closing.bad_seen_by(own, os.urandom, limit=2) is None for own in range(4))

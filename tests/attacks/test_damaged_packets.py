@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from aggregator.study.effects import publish_transcripts
 from anon.protocols.histogram.asked import asks_label
 from anon.transparency.documents import encode_chain
 from anon.transparency.transcript import parse_transcript
+from examples.testing import all_contents
 from tests.support.clock import Clock
+from tests.support.documents import contents_of
 from tests.support.tries import every
 from tests.support.world import FakePeer, World, begin, has, in_memory, make_app, published, sealed, study_text
 
@@ -59,7 +62,9 @@ def _spoil(running: World, column: str, places: int = 1) -> list[str]:
 
 async def _audited(running: World) -> None:
     bodies = {one.head.number: await running.live.body_of(one.head) for one in running.live.chain}
-    result = audit_documents(encode_chain(running.live.chain), bodies, running.app.home.public_key)
+    result = audit_documents(
+        encode_chain(running.live.chain), bodies, running.app.home.public_key, contents=await all_contents(running.live)
+    )
     assert result.ok and result.model_checked, result.lines()
 
 
@@ -75,12 +80,7 @@ async def test_one_damaged_row_is_left_out_named_and_said(
         await running.go_to(running.closes)
         assert live.phase is Phase.PUBLISHED and live.fault is None
         documents = await published(live)
-        kept = [
-            row
-            for (kind, _), body in documents.items()
-            if kind == "transcript"
-            for row in parse_transcript(body, live.study)[1]
-        ]
+        kept = [row for body in await contents_of(live, "transcript") for row in parse_transcript(body, live.study)[1]]
         assert len(kept) == PEERS - 1
         assert sum((await live.accepted()).values()) == PEERS - 1
         assert (
@@ -148,13 +148,11 @@ async def test_a_row_damaged_after_its_transcript_was_signed_changes_nothing(
 async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_a_model(
     tmp_path: Path, within: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As earlier versions signed it."""
+    """By a program that does not look again."""
 
-    async def as_stored(self: PacketStore, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
+    async def as_stored(self: PacketStore, study: bytes, slot: int, tags: Sequence[bytes]) -> tuple[bytes, ...]:
         with closing(sqlite3.connect(running.app.home.database)) as connection:
-            rows = connection.execute(
-                "SELECT plaintext FROM packets WHERE survey = ? ORDER BY tag", (survey,)
-            ).fetchall()
+            rows = connection.execute("SELECT plaintext FROM packets WHERE slot = ? ORDER BY tag", (slot,)).fetchall()
         first = bytearray(rows[0][0]) if rows else bytearray(100)
         first[within] ^= 0x80
         return tuple(bytes(first) if number == 0 else row[0] for number, row in enumerate(rows))
@@ -163,7 +161,7 @@ async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_
     app, live = running.app, running.live
     try:
         with monkeypatch.context() as earlier:
-            earlier.setattr(PacketStore, "of_survey", as_stored)
+            earlier.setattr(PacketStore, "of_tags", as_stored)
             running.clock.seconds = running.closes
             await publish_transcripts(live)
         await app.tick()
@@ -171,7 +169,7 @@ async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_
         report = (await published(live))["report", 0].decode()
         unread = "cannot be read and count for nothing" in report
         bodies = {one.head.number: await live.body_of(one.head) for one in live.chain}
-        result = audit_documents(encode_chain(live.chain), bodies)
+        result = audit_documents(encode_chain(live.chain), bodies, contents=await all_contents(live))
         assert result.model_checked and not any(one.document.startswith("model") for one in result.findings)
         assert unread or any(one.document.startswith("transcript") for one in result.findings) or within == -1
     finally:

@@ -174,7 +174,7 @@ async def live(aggregator: FakeAggregator, apps: list[PeerApp], until: float) ->
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets of two."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "THRESHOLD", 8)
     monkeypatch.setattr(buckets, "MEAN", 2)
     monkeypatch.setattr(buckets, "LEAST", 0)
 

@@ -18,7 +18,7 @@ def test_no_transaction_reads_what_an_aggregator_made_long(tmp_path: Path, monke
     """26 MiB of it took 0.1 s of the event loop at each commit, for as long as the home lived."""
     store = Store(tmp_path / "peer.sqlite", os.urandom)
     with store._writing("end") as connection:
-        connection.execute("INSERT INTO evidence VALUES (?, 'bad-credential', ?)", (bytes(32), bytes(LONG)))
+        connection.execute("INSERT INTO evidence VALUES (?, 'bad-bucket', ?)", (bytes(32), bytes(LONG)))
     hashed: list[int] = []
 
     def counted(values: list[object]) -> bytes:
@@ -32,5 +32,5 @@ def test_no_transaction_reads_what_an_aggregator_made_long(tmp_path: Path, monke
     assert sum(hashed) < LONG / 10
     store.close()
     again = Store(tmp_path / "peer.sqlite", os.urandom)
-    assert again.evidence() == [(bytes(32), "bad-credential", bytes(LONG))]
+    assert again.evidence() == [(bytes(32), "bad-bucket", bytes(LONG))]
     again.close()

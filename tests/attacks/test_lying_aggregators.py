@@ -35,7 +35,7 @@ AT_ONCE = (
 @pytest.fixture(autouse=True)
 def few_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight members have buckets of two."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "THRESHOLD", 8)
     monkeypatch.setattr(buckets, "MEAN", 2)
     monkeypatch.setattr(buckets, "LEAST", 0)
 

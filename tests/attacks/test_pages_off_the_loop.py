@@ -146,8 +146,7 @@ async def test_the_desk_reads_documents_beside_the_loop(monkeypatch: pytest.Monk
         return bodies[head.kind]
 
     async def contents(_head: Any) -> AsyncIterator[tuple[int, bytes]]:
-        for whole in ():
-            yield whole
+        yield 0, roster
 
     live: Any = SimpleNamespace(
         chain=heads, body_of=body_of, contents=contents, study=STUDY, manifest=FakeAggregator.with_study().manifest,

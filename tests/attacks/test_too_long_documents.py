@@ -25,8 +25,8 @@ from tests.support.world import FakePeer, begin, has, in_memory, make_app, study
 
 @pytest.fixture
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No study is in buckets, as those of sums and of earlier versions."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 2**40)
+    """One bucket holds all, however many there are."""
+    monkeypatch.setattr(buckets, "THRESHOLD", 2**40)
 
 
 async def test_a_study_whose_documents_would_not_fit_is_refused_while_nobody_has_joined(
@@ -45,13 +45,11 @@ async def test_a_study_whose_documents_would_not_fit_is_refused_while_nobody_has
 
 
 async def test_lint_and_publishing_name_the_number_to_lower(
-    tmp_path: Path, whole: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, whole: None
 ) -> None:
-    """Documents that are read one by one may still be more than a member's machine takes at once."""
-    monkeypatch.setattr(aggregator.rules.lengths, "MOST_HELD", 10 * 2**20)
-    text = study_text(maximum=90_000)
+    text = study_text(maximum=1_000_000)
     [fault] = lint_text(text).faults
-    assert fault.startswith("cohort.maximum = 90000: members' machines would hold") and "10.0 MiB" in fault
+    assert fault.startswith("cohort.maximum = 1000000: a document of this study could have") and "64.0 MiB" in fault
     async with make_app(tmp_path / "home", Clock()) as app:
         with pytest.raises(TooLong) as refused:
             await app.create_study(parse_proposal(text))

@@ -24,7 +24,7 @@ from anon.errors import AnonmlError
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.study.manifest import Manifest
-from anon.wire.messages import Enrolment, encode_credentials, encode_seed, seed_commitment
+from anon.wire.messages import Enrolment, encode_seed, seed_commitment
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.checks import vetted_manifest
@@ -36,6 +36,7 @@ from tests.attacks.hostile_studies import PLAIN_VALUES, drawn_value, hostile_man
 from tests.attacks.soak_pieces import piece
 from tests.attacks.test_total_answers import documents
 from tests.support.clock import START, Clock
+from tests.support.documents import credentials_body
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.observed import Observed, stream
 from tests.support.protocols import PROTOCOLS
@@ -96,7 +97,7 @@ class HostileStudy:
             aggregator.enrolments |= self.others
             roster = aggregator.roster()
             if roster not in self.closing_bodies:
-                self.closing_bodies[roster] = encode_credentials(aggregator.study, aggregator.signatures(roster))
+                self.closing_bodies[roster] = credentials_body(aggregator.study, aggregator.signatures(roster))
             aggregator.publish("roster", roster)
             aggregator.publish("seed", encode_seed(aggregator.study, self.value))
             aggregator.publish("credentials", self.closing_bodies[roster])

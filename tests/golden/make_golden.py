@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from aggregator.audit import export
+from aggregator.audit.exporting import export_study
 from anon.transparency.fingerprint import words
 from anon.wire.invite import Invite
 from tests.support.clock import Clock
@@ -40,7 +40,7 @@ async def _finish(home: Path, design: str, target: Path) -> None:
                 if manifest.surveys[packet.survey].window == window:
                     assert await live.submit(posted[id(packet)]) == "accepted"
             await running.go_to(window.closes)
-        export(manifest, live.chain, {one.head.number: await live.body_of(one.head) for one in live.chain}, target)
+        await export_study(live, target)
         keys = next(home.glob("studies/*.keys")).read_bytes()
         (target / "keys").write_bytes(keys)
         (target / "sealed-packet").write_bytes(posted[id(sent[0])])

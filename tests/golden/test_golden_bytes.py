@@ -16,8 +16,10 @@ import pytest
 from aggregator.audit import audit
 from anon.protocols.models.tables import from_json
 from anon.study.manifest import Manifest
+from anon.transparency.buckets import document_over, parse_bucket_document
 from anon.transparency.documents import encode_chain, parse_chain
-from anon.transparency.transcript import parse_transcript, transcript_body
+from anon.transparency.merkle import leaf_hash
+from anon.transparency.transcript import digest_list, parse_digest_list, parse_transcript, transcript_body
 from anon.wire.cbor import decode
 from anon.wire.invite import parse_invite
 from anon.wire.messages import (
@@ -64,14 +66,33 @@ def _seed(manifest: Manifest, body: bytes) -> bytes:
     return encode_seed(manifest.study_id, parse_seed(body, manifest.study_id, seed_commitment(value)))
 
 
+def _document(
+    manifest: Manifest, kind: str, part: int, body: bytes, again: Callable[[bytes, bytes, int], bytes]
+) -> bytes:
+    """The document over the one bucket, which is read and written again."""
+    document = parse_bucket_document(body, manifest.study_id, kind, part)
+    written = again(document.body, manifest.study_id, part)
+    return document_over(manifest.study_id, kind, part, document.count, [leaf_hash(written)], written).to_bytes()
+
+
+def _roster(body: bytes, study: bytes, _part: int) -> bytes:
+    return encode_roster(study, parse_roster(body, study))
+
+
+def _credentials(body: bytes, study: bytes, _part: int) -> bytes:
+    return encode_credentials(study, parse_credentials(body, study, 12))
+
+
+def _digests(body: bytes, study: bytes, slot: int) -> bytes:
+    return digest_list(study, slot, parse_digest_list(body, study, slot))
+
+
 AGAIN: dict[str, Callable[[Manifest, bytes], bytes]] = {
     "manifest": lambda manifest, body: parse_manifest(body).to_bytes(),
-    "roster": lambda manifest, body: encode_roster(manifest.study_id, parse_roster(body, manifest.study_id)),
+    "roster": lambda manifest, body: _document(manifest, "roster", 0, body, _roster),
     "seed": _seed,
-    "credentials": lambda manifest, body: encode_credentials(
-        manifest.study_id, parse_credentials(body, manifest.study_id, 12)
-    ),
-    "transcript": lambda manifest, body: transcript_body(manifest.study_id, *parse_transcript(body, manifest.study_id)),
+    "credentials": lambda manifest, body: _document(manifest, "credentials", 0, body, _credentials),
+    "transcript": lambda manifest, body: _document(manifest, "transcript", decode(body)[3], body, _digests),
     "model": lambda manifest, body: from_json(body.decode()).to_json().encode(),
 }
 
@@ -84,6 +105,17 @@ def test_every_document_is_read_and_written_as_it_was(study: Path) -> None:
             assert AGAIN[kind](manifest, body) == body, kind
             kinds.add(kind)
     assert kinds == set(AGAIN)
+
+
+def test_every_transcript_is_read_and_written_as_it_was(study: Path) -> None:
+    manifest, packets = _manifest(study), 0
+    heads = parse_chain((study / "heads").read_bytes(), manifest.aggregator_key, manifest.study_id)
+    for head in (signed.head for signed in heads if signed.head.kind == "transcript"):
+        content = (study / "contents" / str(head.number) / "0").read_bytes()
+        slot, listed = parse_transcript(content, manifest.study_id)
+        assert transcript_body(manifest.study_id, slot, listed) == content and slot == head.part
+        packets += len(listed)
+    assert packets == PACKETS[study.name]
 
 
 def test_the_chain_is_written_as_it_was(study: Path) -> None:

@@ -2,7 +2,7 @@
 wheels for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the
 native ones.
 
-The study's documents are in two buckets. `make soak` runs the same with whole documents."""
+The study's documents are in two buckets. `make soak` runs the same with one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PHONES, PEOPLE = 2, 3
 BUCKETS = 2
 FEW = f"""
 from anon.transparency import buckets
-buckets.USUAL_THRESHOLD, buckets.MEAN, buckets.LEAST = {PEOPLE}, 1, 0
+buckets.THRESHOLD, buckets.MEAN, buckets.LEAST = {PEOPLE}, 1, 0
 """
 """Run first in every process: a roster of three is in two buckets."""
 WITH_WHEELS = ("aiohttp", "markupsafe")
@@ -113,9 +113,9 @@ async def play(folder: Path, patience: int = 1) -> Seen:
     return seen
 
 
-@pytest.fixture(scope="module", params=[BUCKETS, pytest.param(0, marks=pytest.mark.soak)], ids=["in buckets", "whole"])
+@pytest.fixture(scope="module", params=[BUCKETS, pytest.param(1, marks=pytest.mark.soak)], ids=["two", "one"])
 def buckets(request: pytest.FixtureRequest) -> int:
-    """How many buckets the roster has; 0 where it is whole."""
+    """How many buckets the roster has."""
     return int(request.param)
 
 
@@ -124,7 +124,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, buckets: int) -> Seen:
     """Where a packet missed its window, once more with longer ones: a machine became slower meanwhile."""
     folder = tmp_path_factory.mktemp("phone")
     with pytest.MonkeyPatch.context() as patch:
-        if buckets:
+        if buckets > 1:
             (folder / "sitecustomize.py").write_text(FEW)
             patch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(folder), ENVIRONMENT.get("PYTHONPATH", "")]))
         found = asyncio.run(play(folder / "first"))

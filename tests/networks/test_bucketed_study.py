@@ -29,7 +29,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The export of a study of three members in two buckets, which all of them saw to its end."""
     folder = tmp_path_factory.mktemp("course")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "USUAL_THRESHOLD", 2)
+        patch.setattr(buckets, "THRESHOLD", 2)
         patch.setattr(buckets, "MEAN", 1)
         patch.setattr(buckets, "LEAST", 0)
         asyncio.run(_lived(folder))
@@ -43,7 +43,7 @@ async def _lived(folder: Path) -> None:
             await one.peer.join(invite, owner.manifest.epsilon)
         await live_on(clock, people, owner.manifest.timetable.ends + 60)
         live = owner.aggregator.study(owner.manifest.study_id)
-        assert live.in_buckets and live.rostered == 3 and not live.trouble
+        assert live.rostered == 3 and not live.trouble
         for one in people:
             (status,) = [known for known in one.peer.status() if known.study == owner.manifest.study_id]
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED])

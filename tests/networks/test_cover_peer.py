@@ -13,6 +13,7 @@ from anon.wire.cbor import sha256
 from peer.rules.lifecycle import Event, State
 from peer.rules.packet_lifecycle import Status
 from peer.store.records import COVER_FROM
+from tests.support.documents import plaintexts_of
 from tests.support.world import World, in_memory, study_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("answered_at_once")]
@@ -222,7 +223,7 @@ async def test_a_study_with_cover_gives_the_same_inputs_to_learning(tmp_path: Pa
         await world.go_on()
         packets = world.live.tools.packets
         slots = {row.survey: slot.slot for slot in world.live.manifest.slots for row in slot.rows}
-        kept = [p for s, slot in slots.items() for p in await packets.of_survey(world.live.study, slot, s)]
+        kept = [p for s, slot in slots.items() for p in await plaintexts_of(packets, world.live.study, slot, s)]
         assert sorted(kept) == real
         assert {sha256(labels.PACKET_DIGEST, one) for one in kept} == digests
         assert len(kept) == 6

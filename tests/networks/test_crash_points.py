@@ -343,7 +343,6 @@ UNNAMED = {
     "list_keys": "a command of staff, who may repeat it",
     "put": "buckets of a document without a head, which are put anew when its step is repeated",
     "leave_out": "finds the same rows again, and comes before every document that leaves them out",
-    "roster": "reads, after every change that has begun",
     "forget": "rewrites rows that a commit before it erased or froze, and is repeated with that step",
     "erase_bodies": "the last of three erasures, repeated until the phase is stored",
 }
@@ -431,5 +430,5 @@ def test_packets_are_erased_at_the_end_whenever_a_peer_was_killed(outcome: Outco
 def test_documents_appear_once_each_and_in_order(outcome: Outcome) -> None:
     ended = outcome.aggregator_end
     order = ["manifest", "roster", "seed", "credentials", "thresholds", "edges"]
-    transcripts = ["transcript"] * len(ended.manifest.surveys)
+    transcripts = ["transcript"] * len(ended.manifest.slots)
     assert ended.kinds == [*order, *transcripts, "seed", "model", "report"]

@@ -26,6 +26,7 @@ from anon.protocols.registry import check_study, protocol_of
 from anon.study.schema import study_schema
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.cbor import encode
+from examples.testing import all_contents
 from peer.data.importing import import_file
 from peer.protocols.contract import part_of
 from peer.rules.consent import Policy, explain
@@ -113,7 +114,7 @@ async def test_a_whole_study_in_memory_is_audited(tmp_path: Path) -> None:
             encode_chain(live.chain),
             {one.head.number: await live.body_of(one.head) for one in live.chain},
         )
-        result = audit_documents(chain, numbered, protocols=PROTOCOLS)
+        result = audit_documents(chain, numbered, contents=await all_contents(live), protocols=PROTOCOLS)
         assert result.ok and result.packets == 24, result.lines()
         await export_study(live, tmp_path / "out")
         assert audit(tmp_path / "out", protocols=PROTOCOLS).lines() == result.lines()
@@ -126,10 +127,14 @@ async def test_a_whole_study_in_memory_is_audited(tmp_path: Path) -> None:
             ("half", 1): halving.document(live.manifest, 1, 8, 8 * (2 * _yes(bodies["half", 1]) <= 8)),
         }
         for place, body in altered.items():
-            lied = audit_documents(chain, numbered | {at[place]: body}, protocols=PROTOCOLS)
+            lied = audit_documents(
+                chain, numbered | {at[place]: body}, contents=await all_contents(live), protocols=PROTOCOLS
+            )
             assert not lied.ok, place
             signed = _signed_again(live, numbered | {at[place]: body})
-            found = audit_documents(signed, numbered | {at[place]: body}, protocols=PROTOCOLS).findings
+            found = audit_documents(
+                signed, numbered | {at[place]: body}, contents=await all_contents(live), protocols=PROTOCOLS
+            ).findings
             assert f"{place[0]} {place[1]}" in {one.document for one in found}, found
 
 

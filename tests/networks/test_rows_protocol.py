@@ -20,6 +20,7 @@ from anon.protocols.models.rows import PublishedRows
 from anon.study.given import LONGEST_GIVEN, GivenFile, read_given
 from anon.study.schema import study_schema
 from anon.transparency.documents import encode_chain, sign_head
+from examples.testing import all_contents
 from peer.protocols.contract import part_of
 from peer.rules.checks import check_sizes
 from peer.rules.consent import Policy, explain
@@ -67,7 +68,9 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
         with pytest.raises(Malformed, match="these are rows"):
             PROTOCOLS.model(bodies["rows", 0])
         numbered = {signed.head.number: await live.body_of(signed.head) for signed in live.chain}
-        result = audit_documents(encode_chain(live.chain), numbered, protocols=PROTOCOLS)
+        result = audit_documents(
+            encode_chain(live.chain), numbered, contents=await all_contents(live), protocols=PROTOCOLS
+        )
         assert result.ok and result.model_checked and result.packets == 20, result.lines()
         await export_study(live, tmp_path / "out")
         assert (tmp_path / "out/rows.json").read_bytes() == bodies["rows", 0]
@@ -76,7 +79,10 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
         forged: dict[str, Any] = json.loads(numbered[number])
         forged["rows"][0] = ["1" if forged["rows"][0] == ["0"] else "0"]
         lied = audit_documents(
-            encode_chain(live.chain), numbered | {number: json.dumps(forged).encode()}, protocols=PROTOCOLS
+            encode_chain(live.chain),
+            numbered | {number: json.dumps(forged).encode()},
+            contents=await all_contents(live),
+            protocols=PROTOCOLS,
         )
         assert not lied.ok and result.report_checked
         spelled = {("rows", 0): json.dumps(forged, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
@@ -92,11 +98,11 @@ async def test_a_whole_study_in_memory_publishes_a_model_and_rows(tmp_path: Path
             "given 0: is another document than the manifest names": bodies | {("given", 0): b"[" * 1000},
         }
         unreadable = _signed_again(live.tools.home.signing_key, live.study, bodies | spelled | {("model", 0): b"\xff"})
-        found = audit_documents(*unreadable, protocols=PROTOCOLS).findings
+        found = audit_documents(*unreadable, contents=await all_contents(live), protocols=PROTOCOLS).findings
         assert {finding.document for finding in found} == {"model 0", "rows 0"}, "one does not hide the other"
         for fault, changed in faults.items():
             again = _signed_again(live.tools.home.signing_key, live.study, changed)
-            found = audit_documents(*again, protocols=PROTOCOLS)
+            found = audit_documents(*again, contents=await all_contents(live), protocols=PROTOCOLS)
             assert fault in [f"{finding.document}: {finding.fault}" for finding in found.findings], (
                 fault,
                 found.lines(),
@@ -141,7 +147,9 @@ async def test_another_document_than_the_manifest_names_is_not_fetched_and_is_fo
         with pytest.raises(Distrust, match="holds back a public document"):
             check_sizes(live.manifest, live.chain[:1])
         bodies = {0: live.manifest.to_bytes(), 1: other}
-        found = audit_documents(encode_chain(forged), bodies, protocols=PROTOCOLS).findings
+        found = audit_documents(
+            encode_chain(forged), bodies, contents=await all_contents(live), protocols=PROTOCOLS
+        ).findings
         assert [finding.document for finding in found] == ["given 0"]
 
 

@@ -21,6 +21,7 @@ from anon.protocols.models.tables import demand_tables
 from anon.protocols.registry import protocol_of
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.cbor import encode
+from examples.testing import all_contents
 from peer.predict import predict_own
 from peer.protocols.contract import part_of
 from peer.rules.checks import check_sizes
@@ -105,6 +106,7 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         result = audit_documents(
             encode_chain(live.chain),
             {one.head.number: await live.body_of(one.head) for one in live.chain},
+            contents=await all_contents(live),
             protocols=PROTOCOLS,
         )
         assert result.ok and result.model_checked and result.packets == 12, result.lines()
@@ -112,7 +114,9 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         claimed = json.loads(bodies["model", 0])
         number = next(one.head.number for one in live.chain if one.head.kind == "model")
         other[number] = json.dumps(claimed | {"share": 0.99}).encode()
-        assert not audit_documents(encode_chain(live.chain), other, protocols=PROTOCOLS).ok
+        assert not audit_documents(
+            encode_chain(live.chain), other, contents=await all_contents(live), protocols=PROTOCOLS
+        ).ok
 
 
 def _packet(peer: FakePeer, slot: int, tired: float, documents: list[DocumentArrived]):

@@ -15,7 +15,7 @@ from attrs import evolve
 from anon.crypto import labels
 from anon.transparency.documents import body_digest
 from anon.wire.cbor import sha256
-from anon.wire.messages import credential_header, parse_credentials, parse_roster
+from anon.wire.messages import credential_header
 from anon.wire.replies import REPLY_BYTES, encode_reply
 from benchmarks.life import live
 from benchmarks.life_figures import MOST_DOWNLOADED, MOST_MIB, Outcome, Stage, compared
@@ -24,6 +24,7 @@ from benchmarks.life_members import EACH, keys_of, make_enrolments, make_packets
 from benchmarks.life_program import FileClock
 from benchmarks.life_running import Memory
 from benchmarks.life_study import STUDY
+from tests.support.documents import read_credentials, read_roster
 from tests.support.world import in_memory, published
 
 HERE = Path("/proc/self/clear_refs")
@@ -152,8 +153,8 @@ async def test_members_made_by_a_driver_enrol_and_send(tmp_path: Path) -> None:
         assert {await study.enrol(post) for post in posts} == {"accepted"} and len(posts) == 20
         await world.close_enrolment([])
         documents = await published(study)
-        roster = parse_roster(documents["roster", 0], study.study)
-        issued = parse_credentials(documents["credentials", 0], study.study, 20)
+        roster = read_roster(documents["roster", 0], study.study)
+        issued = read_credentials(documents["credentials", 0], study.study)
         signatures = {entry.key: signature for entry, signature in zip(roster, issued, strict=True)}
         header = credential_header(study.study, body_digest(documents["roster", 0]))
         assert study.packet_intake.issued is not None

@@ -19,8 +19,9 @@ from aggregator.study.live import LiveStudy
 from anon.errors import Unreachable
 from anon.machine.guard import LONGEST_PAUSE
 from anon.route import DirectRoute
-from anon.transparency.transcript import published as transcripts
+from anon.transparency.bucketed import published as transcripts
 from anon.wire.replies import parse_reply
+from tests.support.documents import contents_of
 from tests.support.patience import until
 from tests.support.postgres import Server, server
 from tests.support.protocols import parse_proposal
@@ -130,7 +131,7 @@ async def restarted_under_load(tmp_path: Path, restarts: int, at_once: int) -> N
         await life.restarted(rng)
         await life.come_to(manifest.timetable.ends, "published")
         await life.app._load()
-        bodies = [await life.live.body_of(one.head) for one in life.live.chain if one.head.kind == "transcript"]
+        bodies = await contents_of(life.live, "transcript")
         assert sum(transcripts(manifest, bodies).accepted.values()) == len(peers)
         assert life.restarts == 2 * restarts + 2 and life.child.alive
         assert "the database's server does not answer" in life.said.read_text()

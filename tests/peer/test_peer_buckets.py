@@ -28,7 +28,7 @@ from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advan
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets of two in place of 256: no study can say so, and CI need not enrol four thousand."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "THRESHOLD", 8)
     monkeypatch.setattr(buckets, "MEAN", 2)
     monkeypatch.setattr(buckets, "LEAST", 0)
 
@@ -76,15 +76,13 @@ async def test_a_whole_life_in_buckets(few: None, tmp_path: Path) -> None:
     assert len(aggregator.sent("packets")) == 1
 
 
-async def test_a_single_bucket_needs_no_decoys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With the constants as they are: below 512 entries one bucket holds all, and everybody fetches the same."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+async def test_a_single_bucket_needs_no_decoys(tmp_path: Path) -> None:
+    """It stands within its document, so everybody fetches the same and no bucket."""
     aggregator, app = await enrolled(tmp_path, others=5)
     await advance(app, aggregator, window_closes(aggregator))
-    assert fetched(aggregator, "roster") == fetched(aggregator, "credentials") == [0]
     aggregator.transcribe()
     assert await advance(app, aggregator) is None
-    assert fetched(aggregator, "transcript") == [0]
+    assert not [what for what, _at in aggregator.gets if what.startswith("buckets/")]
     assert app.status()[0].slots[0].status is Status.INCLUDED
 
 
@@ -170,7 +168,7 @@ async def test_a_packet_that_was_left_out_is_missed(few: None, tmp_path: Path) -
     assert app.status()[0].slots[0].status is Status.NOT_INCLUDED
 
 
-async def test_several_slots_fetch_a_bucket_each(few: None, tmp_path: Path) -> None:
+async def test_the_few_packets_of_several_slots_come_with_their_documents(few: None, tmp_path: Path) -> None:
     text = PAPER.replace("bins = 2", "cuts = [50]")
     aggregator, app = await enrolled(tmp_path, text)
     await advance(app, aggregator, window_closes(aggregator))
@@ -178,10 +176,7 @@ async def test_several_slots_fetch_a_bucket_each(few: None, tmp_path: Path) -> N
     aggregator.gets.clear()
     assert await advance(app, aggregator) is None
     assert len(numbers(aggregator, "transcript")) == aggregator.manifest.packets == len(aggregator.accepted)
-    for number in numbers(aggregator, "transcript"):
-        assert [what for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")] == [
-            f"buckets/{number}/0"
-        ]
+    assert not [what for what, _at in aggregator.gets if what.startswith("buckets/")], "one packet is one bucket"
     assert {slot.status for slot in app.status()[0].slots} == {Status.INCLUDED}
 
 

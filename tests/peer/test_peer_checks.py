@@ -13,11 +13,12 @@ from anon.protocols.histogram import thresholds as cuts
 from anon.study.manifest import study_id_of
 from anon.transparency.documents import body_digest, encode_chain, parse_chain, sign_head
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import RosterEntry, encode_credentials, encode_roster, encode_seed, parse_roster
+from anon.wire.messages import RosterEntry, encode_seed
 from peer.app import PeerApp
 from peer.rules.checks import Equivocation, check_manifest, extend_chain
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
+from tests.support.documents import credentials_body, read_roster, roster_body
 from tests.support.fake_aggregator import BINNED, DECLARED, FakeAggregator, advance, peer, stored, until_closed
 from tests.support.protocols import PROTOCOLS, parse_manifest
 
@@ -50,7 +51,7 @@ def publish_closing(
 ) -> None:
     aggregator.publish("roster", roster)
     aggregator.publish("seed", encode_seed(aggregator.study, value or aggregator.value))
-    aggregator.publish("credentials", encode_credentials(aggregator.study, signatures))
+    aggregator.publish("credentials", credentials_body(aggregator.study, signatures))
 
 
 def own_place(app: PeerApp, aggregator: FakeAggregator) -> int:
@@ -104,7 +105,7 @@ async def test_seed_revealed_before_the_roster_was_signed(tmp_path: Path) -> Non
     roster = aggregator.roster()
     aggregator.publish("seed", encode_seed(aggregator.study, aggregator.value))
     aggregator.publish("roster", roster)
-    aggregator.publish("credentials", encode_credentials(aggregator.study, aggregator.signatures(roster)))
+    aggregator.publish("credentials", credentials_body(aggregator.study, aggregator.signatures(roster)))
     await stops(app, aggregator, "before it signed the roster")
 
 
@@ -320,7 +321,7 @@ async def test_edges_that_cannot_be_stop_the_study(tmp_path: Path, edges: dict) 
 def test_the_roster_helpers_agree_with_the_wire() -> None:
     aggregator = FakeAggregator.with_study(DECLARED)
     aggregator.crowd(4)
-    entries = parse_roster(aggregator.roster(), aggregator.study)
-    assert encode_roster(aggregator.study, entries) == aggregator.roster()
+    entries = read_roster(aggregator.roster(), aggregator.study)
+    assert roster_body(aggregator.study, entries) == aggregator.roster()
     assert isinstance(entries[0], RosterEntry)
     assert body_digest(aggregator.roster()) != body_digest(b"")

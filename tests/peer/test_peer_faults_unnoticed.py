@@ -24,10 +24,10 @@ from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.protocols.contract import part_of
 from peer.release import ReleasedPacket, random_sizes
-from peer.rules.bucket_checks import check_membership_in_buckets
-from peer.rules.checks import check_membership
+from peer.rules.bucket_checks import check_membership
 from peer.rules.consent import Policy, decide
 from peer.rules.ledger import Entry, Ledger
+from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import PacketEvent
 from peer.rules.schedule import draw_backoff, draw_wait
 from peer.rules.study_secrets import StudySecrets, fresh
@@ -39,7 +39,7 @@ from peer.store.home import PeerHome
 from peer.store.outbox import ScheduledPacket
 from peer.store.records import PacketKey
 from tests.peer.test_peer_release import collecting, window
-from tests.support.fake_aggregator import BINNED, FakeAggregator, peer, reopened, until_closed
+from tests.support.fake_aggregator import BINNED, FakeAggregator, advance, peer, reopened, until_closed
 from tests.support.routes import Ask, Exchanges, onward
 
 NANO = 10**9
@@ -325,15 +325,25 @@ async def test_a_store_that_cannot_be_written_anew_says_so_and_no_answer_is_inve
     app.close()
 
 
-def test_a_roster_in_buckets_below_the_owner_s_minimum_is_refused() -> None:
-    from anon.transparency.buckets import document_over
-    from peer.rules.bucket_checks import check_size
-
-    manifest = FakeAggregator.with_study().manifest
-    for count, minimum in ((19, 20), (1, 2), (manifest.cohort.maximum + 1, 2)):
-        document = evolve(document_over(manifest.study_id, "roster", 0, 1, [bytes(32)]), count=count)
-        with pytest.raises(Refused, match="nothing is sent"):
-            check_size(manifest, document, minimum)
+@pytest.mark.parametrize(("count", "minimum"), [(19, 20), (1, 2), (1_000_001, 2)])
+async def test_a_roster_of_too_few_or_too_many_is_refused_before_a_bucket_is_fetched(
+    tmp_path: Path, count: int, minimum: int
+) -> None:
+    aggregator = FakeAggregator.with_study()
+    app = peer(tmp_path, aggregator)
+    app.set_policy(evolve(app.policy(), minimum_cohort=minimum))
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await until_closed(app, aggregator)
+    made = {number: evolve(aggregator.made[number].document, count=count).to_bytes() for number in (1, 3)}
+    bodies, kinds = aggregator.bodies[1:], [one.head.kind for one in aggregator.chain[1:]]
+    del aggregator.chain[1:], aggregator.bodies[1:]
+    for number, (kind, body) in enumerate(zip(kinds, bodies, strict=True), 1):
+        aggregator.publish(kind, made.get(number, body))
+    aggregator.gets.clear()
+    assert await advance(app, aggregator) is None
+    assert app.status()[0].state is State.STOPPED and not aggregator.sent("packets")
+    assert not [what for what, _at in aggregator.gets if what.startswith("buckets/")]
+    app.close()
 
 
 async def test_a_packet_leaves_within_the_clock_margins_alone() -> None:
@@ -387,14 +397,12 @@ def test_no_wait_is_a_pattern() -> None:
 # Second lines: each would hold alone
 
 
-@pytest.mark.parametrize("check", [check_membership, check_membership_in_buckets])
-def test_a_study_that_costs_more_than_was_consented_is_refused_before_anything_is_read(check: object) -> None:
+def test_a_study_that_costs_more_than_was_consented_is_refused_before_anything_is_read() -> None:
     manifest = FakeAggregator.with_study().manifest
     secrets = fresh(random_sizes(manifest), "", os.urandom)
-    last = (2, manifest.epsilon - 1, os.urandom)
-    documents = (Bodies(b"", b"", b""), *([{}] if check is check_membership_in_buckets else []), ())
+    documents = (Bodies(b"", b"", b""), {}, ())
     with pytest.raises(Refused, match="was consented"):
-        check(manifest.to_bytes(), manifest, *documents, secrets, *last)  # type: ignore[operator]
+        check_membership(manifest.to_bytes(), manifest, *documents, secrets, 2, manifest.epsilon - 1, os.urandom)
 
 
 def test_an_answer_never_stands_where_a_vector_belongs_nor_a_vector_where_an_answer_does() -> None:

@@ -15,10 +15,8 @@ from anon.transparency.transcript import digest_list
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
-from peer.run import inclusion
-from peer.run.inclusion import NOT_FETCHED, choose_transcripts, conclude, fetch_digests
-from peer.run.jobs import FetchDigests, FetchTranscripts
-from peer.run.plan import transcript_interval
+from peer.run.inclusion import choose_transcripts, conclude, fetch_digests
+from peer.run.jobs import FetchDigests
 from peer.store.records import SentStudy
 from tests.peer.test_peer_plan import CUT
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
@@ -43,20 +41,17 @@ def delivered(folder: Path, text: str = DECLARED) -> tuple[StoredMember, SentStu
 # The end
 
 
-@pytest.mark.parametrize(("fetched", "given", "told"), [
-    ("all", "", ""), ("some", "", NOT_FETCHED), ("none", "", NOT_FETCHED), ("some", "another reason", "another reason"),
-], ids=["all", "some", "none", "another reason"])
-def test_who_looked_into_a_part_of_the_transcripts_alone_is_told_so(
-    tmp_path: Path, fetched: str, given: str, told: str
-) -> None:
+@pytest.mark.parametrize("given", ["", "another reason"])
+@pytest.mark.parametrize("fetched", ["all", "some", "none"])
+def test_of_packets_that_were_not_looked_for_nothing_is_said(tmp_path: Path, fetched: str, given: str) -> None:
     """Otherwise a packet that nobody looked for would pass for one that was."""
     stored, study = delivered(tmp_path, CUT)
     looked = {"all": stored.packets, "some": stored.packets[1:], "none": []}[fetched]
-    assert len({packet.survey for packet in stored.packets}) == len(stored.packets) == 2
-    stored.run.listed = {one.survey: frozenset({one.digest or b""}) for one in looked}
+    assert len({packet.slot for packet in stored.packets}) == len(stored.packets) == 2
+    stored.run.listed = {one.slot: frozenset({one.digest or b""}) for one in looked}
     conclude(stored.run, study, given)
     ended = stored.store.study(study.study)
-    assert (ended.state, ended.reason) == (State.FINISHED, told)
+    assert (ended.state, ended.reason) == (State.FINISHED, given)
     keys = {one.key for one in looked}
     assert all(one.status is (Status.INCLUDED if one.key in keys else Status.DELIVERED) for one in stored.packets)
 
@@ -88,7 +83,7 @@ class Buckets:
         return Bucket(digest_list(self.study, 0, [*own, *others]), ())
 
 
-def jobs(study: SentStudy, count: int = 1024) -> list[FetchDigests]:
+def jobs(study: SentStudy, count: int = 4096) -> list[FetchDigests]:
     """The own bucket of slot 0 and two decoys, of a transcript with so many packets."""
     head = Head(study.study, 9, "transcript", 0, 1, bytes(32), bytes(32))
     document = BucketDocument(study.study, "transcript", 0, count, bytes(32))
@@ -108,7 +103,7 @@ async def test_a_bucket_of_digests_that_is_so_small_that_it_tells_who_fetches_it
     assert stored.run.listed == {} and job not in stored.run.memory.done
     await fetch_digests(stored.run, full, study, job)
     assert job in stored.run.memory.done
-    (whole, *_) = jobs(study, 500)
+    (whole, *_) = jobs(study, LEAST - 1)
     await fetch_digests(stored.run, small, study, whole)
     assert whole in stored.run.memory.done, "one bucket that holds all tells nothing"
 
@@ -126,28 +121,30 @@ async def test_the_own_packet_is_looked_for_in_the_own_bucket_alone(
         await fetch_digests(stored.run, exchanges, study, fetches[at])
     (packet,) = stored.packets
     assert packet.digest == OWN and stored.run.memory.done == {*fetches}
-    assert stored.run.listed == {packet.survey: frozenset({OWN}) if 0 in holding else frozenset()}
+    assert stored.run.listed == {packet.slot: frozenset({OWN}) if 0 in holding else frozenset()}
     conclude(stored.run, study, "")
     assert [one.status for one in stored.packets] == [Status.INCLUDED if 0 in holding else Status.NOT_INCLUDED]
 
 
-# Whole transcripts
+# One bucket
 
 
-async def test_runs_of_transcripts_are_fetched_at_times_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At one instant they would be tied together."""
+async def test_documents_of_one_bucket_come_in_one_exchange_and_nothing_more_is_fetched(tmp_path: Path) -> None:
+    """Of every slot, whatever was drawn and answered: and no bucket, whose time would have to be drawn."""
     stored, study = delivered(tmp_path, CUT)
     aggregator = stored.aggregator
+    aggregator.crowd(4)
+    aggregator.close()
     aggregator.transcribe()
-    monkeypatch.setattr(inclusion, "runs_of", lambda heads: [((survey, head),) for survey, head in heads.items()])
-    closed, ends = transcript_interval(study.manifest)
-    aggregator.clock.seconds = now = closed + 1.0
-    no_exchange: Any = None
-    await choose_transcripts(stored.run, no_exchange, evolve(study, chain_bytes=encode_chain(aggregator.chain)))
-    memory = stored.run.memory
-    times = [memory.drawn[FetchTranscripts(one)] for one in memory.runs or ()]
-    surveys = [survey.survey for survey in study.manifest.surveys]
-    assert [survey for one in memory.runs or () for survey, _head in one] == surveys and len(surveys) > 2
-    assert len({*times}) == len(surveys) and all(now < time < ends for time in times)
+    asked: list[list[Head]] = []
+
+    class Documents:
+        async def bodies(self, _study: object, heads: list[Head]) -> list[bytes]:
+            asked.append(heads)
+            return [aggregator.bodies[head.number] for head in heads]
+
+    exchanges: Any = Documents()
+    await choose_transcripts(stored.run, exchanges, evolve(study, chain_bytes=encode_chain(aggregator.chain)))
+    slots = [slot.slot for slot in study.manifest.slots]
+    assert [[head.part for head in heads] for heads in asked] == [slots] and len(slots) == 2
+    assert stored.run.memory.digests == () and {*stored.run.listed} == {*slots}

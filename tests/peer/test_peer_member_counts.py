@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from anon.protocols.signed_counts import members_signed, packets_signed
-from anon.transparency.transcript import transcript_body
-from anon.wire.lists import list_length, most_items
+from anon.transparency.bucketed import members_signed, packets_signed
+from anon.transparency.buckets import document_over
+from anon.transparency.merkle import leaf_hash
+from anon.transparency.transcript import digest_list
 from peer.app import PeerApp
 from peer.network.client import AggregatorClient
 from peer.network.seen_chains import unheld
 from peer.predict import fetch_model
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
+from peer.run.equivocations import kept
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, sum_study
 
@@ -57,26 +59,28 @@ async def test_a_slot_of_more_packets_than_members_is_not_looked_into(
         ghost = evolve(packet, survey=survey.survey, report=bytes(survey.report_size), token=token)
         aggregator.accepted[slot, token[:48]] = ghost
     aggregator.transcribe()
-    assert members_signed(aggregator.manifest, aggregator.chain) == MEMBERS
-    assert packets_signed(aggregator.manifest, aggregator.chain) == {slot: packets}
+    assert members_signed(aggregator.chain) == MEMBERS
+    assert packets_signed(aggregator.chain) == {slot: packets}
     assert await advance(app, aggregator) is None
     (status,) = app.status()
     assert (status.state, fetched(aggregator, "transcript")) == (ends, ends is State.FINISHED)
     assert ends is State.FINISHED or f"{packets} packets" in status.reason or "can have at most" in status.reason
 
 
-@pytest.mark.parametrize(("packets", "ends"), CROWD)
-async def test_packets_that_are_spelled_short_are_counted_in_the_list(
-    tmp_path: Path, packets: int, ends: State
+@pytest.mark.parametrize(("packets", "listed"), [(MEMBERS + 1, 1), (70, MEMBERS), (MEMBERS, 1), (1, MEMBERS)])
+async def test_a_document_that_says_another_number_than_it_lists_stops_the_peer(
+    tmp_path: Path, packets: int, listed: int
 ) -> None:
+    """Its length is that of no more than the members. Too many are refused, and a list of fewer or more is evidence."""
     aggregator, app = await closed(tmp_path, DECLARED)
     await advance(app, aggregator, aggregator.manifest.surveys[-1].window.closes + 1)
-    for survey in aggregator.manifest.surveys:
-        listed = [b"\0"] * (packets if survey.survey == 0 else 0)
-        aggregator.publish("transcript", transcript_body(aggregator.study, survey.survey, listed), survey.survey)
-    assert packets_signed(aggregator.manifest, aggregator.chain)[0] < MEMBERS
+    body = digest_list(aggregator.study, 0, [bytes([number]) * 32 for number in range(listed)])
+    made = document_over(aggregator.study, "transcript", 0, packets, [leaf_hash(body)], body)
+    aggregator.publish("transcript", made.to_bytes(), 0)
+    assert packets_signed(aggregator.chain)[0] <= MEMBERS
     assert await advance(app, aggregator) is None
-    assert app.status()[0].state is ends
+    (status,) = app.status()
+    assert status.state is State.STOPPED and len(kept(app.store)) == (packets <= MEMBERS)
 
 
 @pytest.mark.parametrize(("vectors", "ends"), CROWD)
@@ -115,15 +119,3 @@ async def test_no_model_is_taken_that_was_learnt_from_more_than_the_members(tmp_
     aggregator.publish("model", b"{}")
     with pytest.raises(Distrust, match="can have at most"):
         await fetch_model(AggregatorClient(aggregator.invite, aggregator), unheld)
-
-
-@pytest.mark.parametrize("each", [50, 114, 545])
-def test_a_length_holds_the_number_of_items_that_it_was_made_of(each: int) -> None:
-    for count in (0, 1, 23, 24, 25, 255, 256, 257, 65535, 65536, 10**6):
-        length = 36 + list_length(count, each)
-        assert most_items(length, 37, each) == count
-        assert most_items(length + each - 1, 37, each) in {
-            count,
-            count + (list_length(count + 1, each) < list_length(count, each) + each),
-        }
-        assert most_items(length - 1, 37, each) == max(0, count - 1)

@@ -269,14 +269,7 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
 ) -> None:
     window = AGGREGATORS[0].manifest.windows[0]
     times = RunnerMemory().with_end(Answer(window), ended)
-    fetches = (
-        Verify(),
-        Look(),
-        Answer(window),
-        CheckHeads(window, 0),
-        jobs.ChooseTranscripts(),
-        jobs.FetchTranscripts(()),
-    )
+    fetches = (Verify(), Look(), Answer(window), CheckHeads(window, 0), jobs.ChooseTranscripts())
     for job in (*fetches, CheckBefore(3, due), Send(3, due)):
         assert isinstance(job, YIELDING)
         assert held_up(times, job, due, now) == (due < ended <= now)

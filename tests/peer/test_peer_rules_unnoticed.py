@@ -10,7 +10,7 @@ from attrs import evolve
 from anon.credential import Credential
 from anon.errors import Malformed, Refused
 from anon.protocols.outgoing import CutVector, RawVector
-from anon.protocols.sizes import MOST_HELD, most_documents
+from anon.protocols.sizes import most_documents
 from anon.transparency.documents import Head, SignedHead
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import SealedPacket
@@ -18,7 +18,6 @@ from peer import release as releasing
 from peer.data.making.content import made
 from peer.protocols.sum.part import SumPart
 from peer.release import random_sizes
-from peer.rules import consent as consenting
 from peer.rules.checks import check_count, check_sizes, demand_length
 from peer.rules.consent import Policy, objections
 from peer.rules.distrust import Distrust
@@ -170,9 +169,6 @@ def test_a_policy_demands_others_and_bounds_what_is_held(monkeypatch: pytest.Mon
         Policy(minimum_cohort=1)
     manifest, policy = PLAIN.manifest, Policy(minimum_cohort=2)
     assert objections(manifest, policy, Ledger(policy.lifetime), 0.0) == ()
-    monkeypatch.setattr(consenting, "longest_at_once", lambda _: MOST_HELD + 1)
-    (advice,) = objections(manifest, policy, Ledger(policy.lifetime), 0.0)
-    assert "MiB of documents at once" in advice
 
 
 # Secrets and packets

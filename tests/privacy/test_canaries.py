@@ -27,7 +27,6 @@ import peer.web.site
 from aggregator.desk.link import metrics_token
 from aggregator.desk.routes import ROUTES
 from aggregator.network import http
-from aggregator.rules.enrol import roster_entry
 from aggregator.study.live import LiveStudy
 from anon.kit.terminal.support import contents
 from anon.wire.addresses import is_loopback
@@ -43,6 +42,7 @@ from peer.store.home import PeerHome
 from peer.web.server import PageServer
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened
+from tests.support.documents import plaintexts_of
 from tests.support.protocols import parse_proposal
 from tests.support.visiting import Visited
 from tests.support.world import make_app, study_text
@@ -271,10 +271,8 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
         async with desk_and_pages(tmp_path) as whole:
             words = await _whole(whole, monkeypatch)
             desk = await _of_the_desk(whole)
-            keys = [
-                roster_entry(one).key.hex()
-                for one in (await whole.live.tools.enrolments.roster(whole.live.study)).sound
-            ]
+            laid = (await whole.live.tools.enrolments.keys(whole.live.study)).sound
+            keys = [laid[start : start + 32].hex() for start in range(0, len(laid), 32)]
             tags = [tag.hex() for tag in await _tags(whole)]
             bundle = "".join(contents((tmp_path / "staff", *(page.home.path for page in whole.pages))).values())
         gc.collect()
@@ -310,6 +308,6 @@ async def _tags(shown: DeskAndPages) -> list[bytes]:
 
     found = []
     for survey in shown.live.manifest.surveys:
-        for one in await shown.live.tools.packets.of_survey(shown.live.study, 0, survey.survey):
+        for one in await plaintexts_of(shown.live.tools.packets, shown.live.study, 0, survey.survey):
             found.append(parse_published(one).token[:32])
     return found

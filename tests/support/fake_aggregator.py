@@ -19,15 +19,13 @@ from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.study.manifest import Manifest
-from anon.transparency import buckets
 from anon.transparency.bucketed import (
     InBuckets,
     credentials_in_buckets,
-    is_in_buckets,
     roster_in_buckets,
     transcript_in_buckets,
 )
-from anon.transparency.buckets import bits_of, split
+from anon.transparency.buckets import bits_of, parse_bucket_document, split
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
 from anon.wire.cbor import encode
 from anon.wire.invite import Invite
@@ -35,8 +33,6 @@ from anon.wire.messages import (
     Enrolment,
     RosterEntry,
     credential_header,
-    encode_credentials,
-    encode_roster,
     encode_seed,
     parse_enrolment,
     parse_withdrawal,
@@ -80,8 +76,8 @@ PAPER = sleep_study(
 
 
 @lru_cache(64)
-def _laid_out(text: str, now: int, bucketed_from: int, protocols: Protocols) -> Manifest:
-    """The manifest but for its keys. `bucketed_from`: tests change the threshold that a manifest keeps."""
+def _laid_out(text: str, now: int, protocols: Protocols) -> Manifest:
+    """The manifest but for its keys."""
     with draws.apart(f"{now} {text}"):
         keys = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
         return resolve(protocols.proposal(text), keys, now)
@@ -107,7 +103,7 @@ class FakeAggregator:
     deaf: set[str] = field(factory=set)
     says: dict[str, str] = field(factory=dict)
     made: dict[int, InBuckets] = field(factory=dict)
-    """The documents in buckets, by number."""
+    """Roster, credentials and transcripts with their buckets, by number."""
     protocols: Protocols = PROTOCOLS
     study: bytes = field(init=False)
 
@@ -123,7 +119,7 @@ class FakeAggregator:
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
         manifest = evolve(
-            _laid_out(text, int(clock()), buckets.USUAL_THRESHOLD, protocols),
+            _laid_out(text, int(clock()), protocols),
             aggregator_key=bytes(key.verify_key),
             sealing_key=Opener(sealing).public_key,
             credential_key=bytes(public_key(issuer)),
@@ -163,15 +159,9 @@ class FakeAggregator:
         ordered = sorted(self.enrolments.values(), key=lambda enrolment: enrolment.key)
         return [RosterEntry(e.key, e.contribution, e.commitment[:48]) for e in ordered]
 
-    @property
-    def in_buckets(self) -> bool:
-        return is_in_buckets(self.manifest, len(self.enrolments))
-
     def roster(self) -> bytes:
-        """The body that is signed: the whole roster, or its document."""
-        if self.in_buckets:
-            return roster_in_buckets(self.study, self.entries).document.to_bytes()
-        return encode_roster(self.study, self.entries)
+        """The body that is signed."""
+        return roster_in_buckets(self.study, self.entries).document.to_bytes()
 
     def credentials_by_bucket(self, signatures: list[bytes]) -> InBuckets:
         issued = list(zip(self.entries, signatures, strict=True))
@@ -199,13 +189,9 @@ class FakeAggregator:
         if not early:
             self.clock.seconds = max(self.clock.seconds, float(self.manifest.timetable.enrol_closes))
         roster = self.roster()
-        if self.in_buckets:
-            self.publish_buckets(roster_in_buckets(self.study, self.entries))
-            self.publish("seed", encode_seed(self.study, self.value))
-            return self.publish_buckets(self.credentials_by_bucket(self.signatures(roster)))
-        self.publish("roster", roster)
+        self.publish_buckets(roster_in_buckets(self.study, self.entries))
         self.publish("seed", encode_seed(self.study, self.value))
-        self.publish("credentials", encode_credentials(self.study, self.signatures(roster)))
+        self.publish_buckets(self.credentials_by_bucket(self.signatures(roster)))
 
     def abandon(self) -> None:
         self.publish("abandoned", encode([1, self.study, len(self.enrolments)]))
@@ -230,18 +216,11 @@ class FakeAggregator:
             self.publish("thresholds", encode([1, self.study, number + 1, counts]), number + 1)
 
     def transcribe(self) -> None:
-        """Publish every survey's transcript, or every slot's."""
-        if self.in_buckets:
-            packets = [one.published() for one in self.accepted.values()]
-            for slot in self.manifest.slots:
-                plaintexts = [one.to_bytes() for one in packets if one.slot == slot.slot]
-                self.publish_buckets(transcript_in_buckets(self.study, slot.slot, plaintexts))
-            return
-        for survey in self.manifest.surveys:
-            accepted = [one.published() for one in self.accepted.values()]
-            packets = sorted((p for p in accepted if p.survey == survey.survey), key=lambda p: p.token)
-            body = encode([1, self.study, survey.survey, [one.to_bytes() for one in packets]])
-            self.publish("transcript", body, survey.survey)
+        """Publish every slot's transcript."""
+        packets = [one.published() for one in self.accepted.values()]
+        for slot in self.manifest.slots:
+            plaintexts = [one.to_bytes() for one in packets if one.slot == slot.slot]
+            self.publish_buckets(transcript_in_buckets(self.study, slot.slot, plaintexts))
 
     # Route
 
@@ -257,6 +236,13 @@ class FakeAggregator:
         first, _, last = what.removeprefix("documents/").partition("-")
         bodies = self.bodies[int(first) : int(last or first) + 1]
         return Response(200, b"".join(bodies)) if int(last or first) < len(self.bodies) else Response(404, b"")
+
+    def content(self, number: int, bucket: int) -> bytes | None:
+        """As an export has it; of a document that was published without its buckets, the one within it."""
+        if number in self.made:
+            return self.made[number].contents[bucket]
+        head = self.chain[number].head
+        return parse_bucket_document(self.bodies[number], self.study, head.kind, head.part).body
 
     def bucket(self, number: int, bucket: int) -> Response:
         made = self.made[number]

@@ -36,18 +36,14 @@ from anon.study.manifest import Manifest, Survey
 from anon.transparency.bucketed import (
     InBuckets,
     credentials_in_buckets,
-    is_in_buckets,
     roster_in_buckets,
     transcript_in_buckets,
 )
 from anon.transparency.buckets import bits_of, split
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
-from anon.transparency.transcript import transcript_body
 from anon.wire.messages import (
     RosterEntry,
     credential_header,
-    encode_credentials,
-    encode_roster,
     encode_seed,
     seed_commitment,
     study_seed,
@@ -64,8 +60,8 @@ STUDY_WIDE: Place = ("manifest", 0)
 
 @define
 class Forge:
-    """A study under way. `bodies` are in the order of publication; `contents`: the buckets of those that are in
-    buckets; `packets`: as they are published."""
+    """A study under way. `bodies` are in the order of publication; `contents`: the buckets of those that have some;
+    `packets`: as they are published."""
 
     manifest: Manifest
     signing: SigningKey
@@ -112,10 +108,6 @@ class Forge:
     def seed(self) -> bytes:
         return study_seed(self.manifest.to_bytes(), self.bodies["roster", 0], self.value)
 
-    @property
-    def in_buckets(self) -> bool:
-        return ("roster", 0) in self.contents
-
     # Enrolment
 
     def enrol(self, count: int) -> list[FakePeer]:
@@ -124,23 +116,17 @@ class Forge:
         self.members += fresh
         return fresh
 
-    def close(self, in_buckets: bool | None = None) -> None:
-        """Roster, seed and credentials of all members; whole or in buckets as the manifest says, or as a liar does."""
+    def close(self) -> None:
+        """Roster, seed and credentials of all members."""
         self.members.sort(key=lambda one: bytes(one.key.verify_key))
         self.enrolled = len(self.members)
         entries = [entry_of(one) for one in self.members]
-        if is_in_buckets(self.manifest, len(entries)) if in_buckets is None else in_buckets:
-            self.place(roster_in_buckets(self.study, entries))
-        else:
-            self.bodies["roster", 0] = encode_roster(self.study, entries)
+        self.place(roster_in_buckets(self.study, entries))
         self.bodies["seed", 0] = encode_seed(self.study, self.value)
         self.publish_credentials([self.credential_of(one) for one in self.members])
 
     def publish_credentials(self, signatures: Sequence[bytes]) -> None:
         """A credential for each member, in the roster's order."""
-        if not self.in_buckets:
-            self.bodies["credentials", 0] = encode_credentials(self.study, signatures)
-            return
         issued = list(zip(self.members, signatures, strict=True))
         parts = split(issued, lambda one: bytes(one[0].key.verify_key), bits_of(len(issued)))
         self.place(credentials_in_buckets(self.study, [[signature for _, signature in part] for part in parts]))
@@ -192,17 +178,9 @@ class Forge:
 
     def transcribe(self) -> None:
         """The transcripts of all packets."""
-        if self.in_buckets:
-            for slot in self.manifest.slots:
-                plaintexts = [one.to_bytes() for one in self.packets if one.slot == slot.slot]
-                self.place(transcript_in_buckets(self.study, slot.slot, plaintexts))
-            return
-        for survey in self.manifest.surveys:
-            packets = sorted(
-                (one for one in self.packets if one.survey == survey.survey), key=lambda one: one.token[:48]
-            )
-            body = transcript_body(self.study, survey.survey, [one.to_bytes() for one in packets])
-            self.bodies["transcript", survey.survey] = body
+        for slot in self.manifest.slots:
+            plaintexts = [one.to_bytes() for one in self.packets if one.slot == slot.slot]
+            self.place(transcript_in_buckets(self.study, slot.slot, plaintexts))
 
     def conclude(self) -> Forge:
         """All that follows from the transcripts: the rounds' documents, the score seed, model and report."""
@@ -233,10 +211,10 @@ class Forge:
 
     def counted(self) -> TranscriptCounts:
         """All that is counted in the transcripts."""
-        asked = Counting(self.manifest.to_bytes(), PROTOCOLS, self.score_value, self.in_buckets)
-        places = [place for place in self.bodies if place[0] == "transcript"]
-        bodies = [content for place in places for content in self.contents.get(place, (self.bodies[place],))]
-        return count(asked, bodies)
+        asked = Counting(self.manifest.to_bytes(), PROTOCOLS, self.score_value)
+        return count(
+            asked, [one for place, all_of in self.contents.items() if place[0] == "transcript" for one in all_of]
+        )
 
     def insert(self, documents: Mapping[Place, bytes], before: Place) -> None:
         """Publish these before another document."""

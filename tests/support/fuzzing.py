@@ -115,7 +115,7 @@ def parsers() -> dict[str, Parser]:
     evidence = disagreement_of(*signed, arrangement).to_bytes()
     sums = RoundSums(study, 0, (SlotSum(0, accepted.to_bytes(), tuple(signed), (noisy, noisy)),))
     published = [one.published().to_bytes() for one in packets]
-    roster, members = aggregator.bodies[1], aggregator.entries
+    members = aggregator.entries
     bucketed, transcript = roster_in_buckets(study, members), transcript_in_buckets(study, 0, published)
     own = SigningKey(bytes(32))
     ours = Enrolment(
@@ -144,9 +144,11 @@ def parsers() -> dict[str, Parser]:
             (packets[0].relayed(0).to_bytes(), packets[1].relayed(1).to_bytes()),
             _own,
         ),
-        "roster": Parser(lambda data: parse_roster(data, study), (roster,)),
+        "roster": Parser(lambda data: parse_roster(data, study), (bucketed.contents[0],)),
         "seed": Parser(lambda data: parse_seed(data, study, manifest.seed_commitment), (aggregator.bodies[2],)),
-        "credentials": Parser(lambda data: parse_credentials(data, study, len(members)), (aggregator.bodies[3],)),
+        "credentials": Parser(
+            lambda data: parse_credentials(data, study, len(members)), (aggregator.made[3].contents[0],)
+        ),
         "transcript": Parser(lambda data: parse_transcript(data, study), (transcript.contents[0],)),
         "digest-list": Parser(lambda data: parse_digest_list(data, study, 0), (transcript.bucket(0).body,)),
         "heads": Parser(

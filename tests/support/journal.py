@@ -68,11 +68,19 @@ class Ended:
             rows = store.execute(
                 "SELECT kind, head, signature, body FROM documents WHERE signature != x'' ORDER BY number"
             ).fetchall()
+            places = enumerate(row[0] for row in rows)
+            numbers = [number for number, kind in places if kind == "transcript"]
+            named = ", ".join(map(str, numbers))
+            contents = store.execute(
+                f"SELECT content FROM buckets WHERE number IN ({named}) ORDER BY number, bucket"
+            ).fetchall()
         self.chain = encode_chain_rows([(head, signature) for _, head, signature, _ in rows])
         self.kinds = [row[0] for row in rows]
-        self.kept = [decode(body)[3] for kind, _, _, body in rows if kind == "transcript"]
+        self.kept = [decode(content)[3] for (content,) in contents]
         self.accepted = {plaintext for part in self.kept for plaintext in part}
-        self.roster: list[list[bytes]] = next((decode(body)[2] for kind, _, _, body in rows if kind == "roster"), [])
+        self.roster: list[list[bytes]] = next(
+            (decode(decode(body)[6])[2] for kind, _, _, body in rows if kind == "roster"), []
+        )
 
     def opened(self, sealed: bytes) -> tuple[bytes, PublishedPacket]:
         """A packet as the aggregator keeps it."""

@@ -14,9 +14,9 @@ from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
+from anon.transparency.bucketed import published as transcripts
 from anon.transparency.documents import find
-from anon.transparency.transcript import published as transcripts
-from anon.wire.messages import parse_roster
+from tests.support.documents import contents_of, read_roster
 from tests.support.postgres import Server
 from tests.support.protocols import parse_proposal
 from tests.support.serving import Serving
@@ -112,11 +112,11 @@ class Life:
         for pid in self.serving.children:
             await self.serving.shown(pid, self.live.study, self.live.chain)
         chain = self.live.chain
-        bodies = [await self.live.body_of(one.head) for one in chain if one.head.kind == "transcript"]
+        bodies = await contents_of(self.live, "transcript")
         assert sum(transcripts(self.live.manifest, bodies).accepted.values()) == self.accepted
         roster = find(chain, "roster")
         assert roster is not None
-        entries = parse_roster(await self.live.body_of(roster), self.live.study)
+        entries = read_roster(await self.live.body_of(roster), self.live.study)
         assert {entry.key for entry in entries} == {bytes(peer.key.verify_key) for peer in self.peers}
         self.serving.demand_one_head_a_number()
 

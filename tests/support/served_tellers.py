@@ -152,7 +152,7 @@ class ServedTeller:
         self.ask(exchange.ask_key_share(study, sender, sealed))
 
     def take_roll(self, study: bytes, _manifest: bytes, heads: bytes, bodies: Bodies) -> None:
-        self.ask(exchange.ask_roll(study, heads, bodies.roster, bodies.seed, bodies.credentials))
+        self.ask(exchange.ask_roll(study, heads, bodies.roster, bodies.seed, bodies.credentials, bodies.beside))
 
     def admit(self, occasion: Occasion, items: Sequence[bytes]) -> Said:
         return Said(*self.ask(exchange.ask_admit(occasion, items)))
@@ -174,7 +174,7 @@ def sum_study(entries: Sequence[TellerEntry], members: int = 4, minimum: int = 3
     """A study whose manifest has these tellers in it; its enrolment is closed. `tellers` are for the caller to add."""
     arrangement = Arrangement(minimum, tuple(entries), (a_sum(),))
     base = FakeAggregator.with_study()
-    manifest = evolve(base.manifest, protocol="sum", part=arrangement.to_bytes(), bucketed_from=0)
+    manifest = evolve(base.manifest, protocol="sum", part=arrangement.to_bytes())
     aggregator = FakeAggregator(manifest, base.key, base.sealing, base.issuer, base.value, base.clock)
     aggregator.publish("manifest", manifest.to_bytes())
     return World(Path(), aggregator, arrangement, enrolled(aggregator, members))

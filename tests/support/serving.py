@@ -35,7 +35,7 @@ MOMENTS = {
     "while-issuing": ("aggregator.study.bucketing", "issue"),
     "before-signing": ("aggregator.store.studies", "signed"),
     "while-compacting": ("aggregator.store.postgres", "_without_statistics"),
-    "before-transcript": ("aggregator.study.effects", "transcript_body"),
+    "before-transcript": ("aggregator.study.bucketing", "transcript_bucket"),
     "before-settling": ("aggregator.tellers.walk", "_settled"),
     "before-one-list": ("aggregator.tellers.walk", "_demand_one_list"),
     "while-learning": ("aggregator.study.effects", "learn_from_counts"),

@@ -18,7 +18,8 @@ from anon.credential.statement import nym_statement
 from anon.crypto.curve import decode_g1, decode_scalar
 from anon.transparency.documents import SignedHead, body_digest, sign_head
 from anon.wire.cbor import encode
-from anon.wire.messages import credential_header, encode_credentials
+from anon.wire.messages import credential_header
+from tests.support.documents import credentials_body
 from tests.support.fake_aggregator import FakeAggregator
 
 Told = tuple[list[SignedHead], list[bytes]]
@@ -48,13 +49,13 @@ def second_story(aggregator: FakeAggregator, kind: str, key: SigningKey | None =
         aggregator.crowd(1)
         roster = aggregator.roster()
         bodies[kinds.index("roster")] = roster
-        bodies[kinds.index("credentials")] = encode_credentials(aggregator.study, aggregator.signatures(roster))
+        bodies[kinds.index("credentials")] = credentials_body(aggregator.study, aggregator.signatures(roster))
         aggregator.enrolments = honest
     elif kind == "credentials":
         _victim, *others = aggregator.enrolments
         signatures = aggregator.signatures(aggregator.roster())
         signatures[sorted(aggregator.enrolments).index(others[0])] = another_signature(aggregator, others[0])
-        bodies[kinds.index("credentials")] = encode_credentials(aggregator.study, signatures)
+        bodies[kinds.index("credentials")] = credentials_body(aggregator.study, signatures)
     else:
         bodies[kinds.index(kind)] = counts(aggregator, kind, len(aggregator.enrolments))
     return signed(aggregator, bodies, key)

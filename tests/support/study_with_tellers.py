@@ -16,6 +16,7 @@ from aggregator.study.live import LiveStudy
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.transparency.documents import encode_chain, sign_head
+from examples.testing import all_contents
 from tests.support.clock import Clock
 from tests.support.protocols import PROTOCOLS
 from tests.support.sums import TABLES, sum_study
@@ -82,7 +83,7 @@ class Study:
         for place, body in ((await self.published()) | (changes or {})).items():
             numbered[len(chain)] = body
             chain.append(sign_head(key, self.live.study, chain, *place, body))
-        return audit_documents(encode_chain(chain), numbered)
+        return audit_documents(encode_chain(chain), numbered, contents=await all_contents(self.live))
 
     async def restart(self) -> None:
         """The aggregator's process ends, and another begins with what is on the disk. So do the tellers' processes."""

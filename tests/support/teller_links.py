@@ -69,11 +69,15 @@ class MemoryTeller:
     async def key_share(self, study: bytes, sender: int, sealed: bytes) -> None:
         await self._answered("key-share", lambda last: self.session.take_key_share(study, sender, last), sealed)
 
-    async def roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
-        manifest = self._manifests.get(study) or self._manifest_of(study)
-        await self._answered(
-            "roll", lambda last: self.session.take_roll(study, manifest, heads, Bodies(roster, seed, last)), credentials
-        )
+    async def roll(
+        self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes, beside: Sequence[bytes]
+    ) -> None:
+        manifest, buckets = self._manifests.get(study) or self._manifest_of(study), tuple(beside)
+
+        def take(last: bytes) -> None:
+            self.session.take_roll(study, manifest, heads, Bodies(roster, seed, last, beside=buckets))
+
+        await self._answered("roll", take, credentials)
 
     def _manifest_of(self, study: bytes) -> bytes:
         """Of a study, or of a pair of its tellers."""

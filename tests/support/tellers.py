@@ -31,7 +31,7 @@ from anon.teller.session import Teller
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import body_digest, encode_chain
 from anon.vdaf.circuits import blocks
-from anon.wire.messages import Enrolment, credential_header, parse_credentials
+from anon.wire.messages import Enrolment, credential_header
 from anon.wire.packets import Occasion, Packet
 from tests.support import draws
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
@@ -111,9 +111,13 @@ class World:
         ]
 
     def closing(self) -> tuple[bytes, bytes, Bodies]:
-        """Manifest, heads and bodies, for `take_roll`."""
+        """Manifest, heads and bodies, with the buckets beside them, for `take_roll`."""
         kinds = [one.head.kind for one in self.aggregator.chain]
-        bodies = Bodies(*(self.aggregator.bodies[kinds.index(kind)] for kind in CLOSING))
+        roster, credentials = (self.aggregator.made.get(kinds.index(kind)) for kind in ("roster", "credentials"))
+        beside: list[bytes] = []
+        if roster is not None and credentials is not None and roster.document.bits:
+            beside = [body for pair in zip(roster.contents, credentials.contents, strict=True) for body in pair]
+        bodies = Bodies(*(self.aggregator.bodies[kinds.index(kind)] for kind in CLOSING), beside=tuple(beside))
         return self.aggregator.manifest.to_bytes(), encode_chain(self.aggregator.chain), bodies
 
     def restart(self, number: int) -> None:
@@ -224,7 +228,7 @@ def enrolled(aggregator: FakeAggregator, count: int) -> list[Member]:
     roster = aggregator.bodies[1]
     issuer = PublicKey(public_key(aggregator.issuer))  # type: ignore[arg-type]
     header, seed = credential_header(aggregator.study, body_digest(roster)), aggregator.seed(roster)
-    signatures = parse_credentials(aggregator.bodies[3], aggregator.study, count)
+    signatures = aggregator.signatures(roster)
     return [
         Member(finalize(issuer, header, signature, signer_nym_entropy(seed, key), secrets[key]))
         for key, signature in zip(sorted(secrets), signatures, strict=True)

@@ -129,9 +129,7 @@ class FakePeer:
         self.credential = finalize(self.manifest.credential_key, header, signature, entropy, self.secrets)
 
     async def _parts(self, live: LiveStudy, documents: dict[tuple[str, int], bytes]) -> list[bytes]:
-        """Roster and credentials, or the own bucket of both."""
-        if not live.in_buckets:
-            return [documents["roster", 0], documents["credentials", 0]]
+        """The own bucket of roster and credentials."""
         parts = []
         for kind in ("roster", "credentials"):
             head = find(live.chain, kind)

@@ -28,7 +28,6 @@ from aggregator.lab.tested_report import full_report
 from aggregator.rules.counters import STEP
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
-from aggregator.study.status import roster_length
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.kit.page.gate import DOCUMENT_POLICY, Gate
 from anon.kit.page.jobs import Jobs
@@ -225,6 +224,6 @@ async def _audit(live: LiveStudy, workers: Workers) -> tuple[str, ...]:
 
 
 async def _forecast(live: LiveStudy, workers: Workers) -> ModelOutlook:
-    people = roster_length(live) or live.manifest.cohort.minimum
+    people = live.rostered or live.manifest.cohort.minimum
     return await workers.run(forecast, live.manifest_bytes, people)
 

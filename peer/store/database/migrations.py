@@ -1,7 +1,7 @@
 """How the peer's store moves on from one schema to the next (`anon.storage.migration`). New stores begin with
 `schema.sql`.
 
-Numbers up to 11 are of programs before the first release. No step leads on from them.
+Numbers up to 12 are of programs before the first release. No step leads on from them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from anon.storage.migration import Schema, upgrade
 from peer.store.home import STORE_KEPT, PeerHome
 
-SCHEMA = Schema(12, {}, STORE_KEPT)
+SCHEMA = Schema(13, {}, STORE_KEPT)
 
 
 def upgrade_home(home: PeerHome) -> Path | None:

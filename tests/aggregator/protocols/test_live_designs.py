@@ -22,6 +22,7 @@ from anon.protocols.models.tables import Model, from_json
 from anon.route import DirectRoute
 from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain
+from examples.testing import all_contents
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_rows
@@ -131,7 +132,9 @@ async def _audited(aggregator: AggregatorApp, manifest: Manifest) -> None:
     """A stranger recomputes the model from what is published."""
     live = aggregator.study(manifest.study_id)
     bodies = {one.head.number: await live.body_of(one.head) for one in live.chain}
-    result = audit_documents(encode_chain(live.chain), bodies, aggregator.home.public_key)
+    result = audit_documents(
+        encode_chain(live.chain), bodies, aggregator.home.public_key, contents=await all_contents(live)
+    )
     assert result.ok and result.model_checked and result.packets == PEOPLE
     model = _model(next(bodies[one.head.number] for one in live.chain if one.head.kind == "model"))
     assert [table.features for table in model.tables] == [("age",), ("cups",)]

@@ -20,6 +20,7 @@ from anon.sharing.statements import AcceptedList, encode_countersignatures, pars
 from anon.study.manifest import Manifest
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
+from anon.transparency import buckets
 from anon.wire.packets import Occasion
 from peer.rules.distrust import Distrust
 from peer.run.clock import proven_time
@@ -52,6 +53,31 @@ async def test_a_whole_study(tmp_path: Path) -> None:
         assert [teller.calls[-1] for teller in study.tellers] == ["finish", "finish"]
         with pytest.raises(Refused, match="the study is over"):
             study.tellers[0].session.key_shares(study.live.study)
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four members have buckets of one."""
+    monkeypatch.setattr(buckets, "THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "MEAN", 1)
+    monkeypatch.setattr(buckets, "LEAST", 0)
+
+
+async def test_a_whole_study_in_several_buckets(several: None, tmp_path: Path) -> None:
+    """Each teller is handed all of them; a member fetches three of the four."""
+    async with a_study(tmp_path) as study:
+        await all_sent(study)
+        assert await study.shares_kept() == 4 and study.live.rostered == 4
+        await study.until(Phase.PUBLISHED)
+        listed = read_round_sums((await study.published())["sums", 0], study.live.study, 0).slots[0]
+        assert len(parse_list(listed.accepted, Occasion(study.live.study, 0, 0)).tags) == 4
+        result = await study.audited()
+        assert result.ok and result.model_checked and result.not_summed == {0: 0}, result.lines()
+        numbers = {one.head.kind: one.head.number for one in study.live.chain}
+        for route in study.world.routes:
+            asked = [one.what for one in route.requests if one.what.startswith("buckets/")]
+            assert len(set(asked)) == len(asked) == 6
+            assert {what.split("/")[1] for what in asked} == {str(numbers[kind]) for kind in ("roster", "credentials")}
 
 
 @pytest.mark.slow

@@ -101,9 +101,10 @@ async def test_counts_read_from_signed_heads_are_those_of_the_documents(tmp_path
                     assert await live.submit(sealed(live, packet)) == "accepted"
             await running.go_to(window.closes)
         documents = await published(live)
-        counts = {part: len(decode(body)[3]) for (kind, part), body in documents.items() if kind == "transcript"}
+        counts = await live.accepted()
         found = batch_of_chain(live.manifest, live.chain)
         assert found == batch_of_reports(live.manifest, [counts[one.survey] for one in live.manifest.surveys])
+        assert found.counts == tuple(decode(documents["transcript", slot.slot])[4] for slot in live.manifest.slots)
         assert found == Batch((27,), ACCEPTED)
         page = documents["report", 0].decode()
         for line in in_words(account(live.manifest, found)):

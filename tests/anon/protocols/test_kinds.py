@@ -11,9 +11,9 @@ from anon.protocols.kinds import KINDS, DocumentKind, files_of, row_of, rows_of
 from tests.docs.repository import ROOT, modules
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
-OTHERS = {"anon/transparency/closing.py", "anon/study/schema.py"}
-"""`KINDS` has them in rows. The first, below it, has those that a credential is checked with; the second has words for
-keys of a study file that are called the same."""
+OTHERS = {"anon/transparency/bucketed.py", "anon/transparency/closing.py", "anon/study/schema.py"}
+"""`KINDS` has them in rows. The first, below it, has the lengths of those in buckets. The second has those that a
+credential is checked with; the third has words for keys of a study file that are called the same."""
 NAMES = {row.kind for row in KINDS} | {"model"}
 
 
@@ -57,4 +57,4 @@ def test_each_document_has_one_row() -> None:
     assert ("model", 0) in places and files_of(manifest) == {("model", 0): "model.json", ("report", 0): "report.html"}
     assert len(set(places)) == len(places)
     assert all(row_of(manifest, kind, part) for kind, part in places)
-    assert row_of(manifest, "seed", 2) is None and row_of(manifest, "transcript", len(manifest.surveys)) is None
+    assert row_of(manifest, "seed", 2) is None and row_of(manifest, "transcript", len(manifest.slots)) is None

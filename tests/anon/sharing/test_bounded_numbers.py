@@ -87,7 +87,7 @@ def test_an_abandoned_study_had_a_number_of_people(number: int) -> None:
         parse_abandoned(encode([1, STUDY, number]), STUDY)
 
 
-@pytest.mark.parametrize("number", [-1, 2**16, 10**9])
-def test_a_transcript_is_of_a_survey_that_a_packet_can_have(number: int) -> None:
-    with pytest.raises(Malformed, match="expected version, study, survey and packets"):
+@pytest.mark.parametrize("number", [-1, 2**8, 10**9])
+def test_a_transcript_is_of_a_slot_that_a_packet_can_have(number: int) -> None:
+    with pytest.raises(Malformed, match="expected version, study, slot and packets"):
         parse_transcript(encode([1, STUDY, number, []]), STUDY)

@@ -39,7 +39,12 @@ ASKED: dict[str, tuple[TellerCall[Any], list[Any], bytes, Any]] = {
     "countersign": (exchange.ask_countersign(b"manifest"), [b"manifest"], b"word", b"word"),
     "key-shares": (exchange.ask_key_shares(STUDY), [STUDY], reply({1: b"x"}), {1: b"x"}),
     "key-share": (exchange.ask_key_share(STUDY, 1, b"x"), [STUDY, 1, b"x"], reply([]), None),
-    "roll": (exchange.ask_roll(STUDY, b"h", b"r", b"s", b"c"), [STUDY, b"h", b"r", b"s", b"c"], reply([]), None),
+    "roll": (
+        exchange.ask_roll(STUDY, b"h", b"r", b"s", b"c", [b"b"]),
+        [STUDY, b"h", b"r", b"s", b"c", [b"b"]],
+        reply([]),
+        None,
+    ),
     "admit": (
         exchange.ask_admit(OCCASION, [b"a"]),
         [STUDY, 3, 2, [b"a"]],

@@ -67,7 +67,7 @@ class AskedTeller:
         return self.ask(exchange.ask_countersign(manifest))
 
     def take_roll(self, study: bytes, _manifest: bytes, heads: bytes, bodies: Any) -> Any:
-        return self.ask(exchange.ask_roll(study, heads, bodies.roster, bodies.seed, bodies.credentials))
+        return self.ask(exchange.ask_roll(study, heads, bodies.roster, bodies.seed, bodies.credentials, bodies.beside))
 
     def admit(self, occasion: Any, items: Any) -> Any:
         statement, refused = self.ask(exchange.ask_admit(occasion, items))
@@ -118,7 +118,7 @@ def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> 
     ask = {
         "countersign": exchange.ask_countersign(world.aggregator.manifest.to_bytes()),
         "key-shares": exchange.ask_key_shares(study), "key-share": exchange.ask_key_share(study, 1, b"x"),
-        "roll": exchange.ask_roll(study, b"", b"", b"", b""), "admit": exchange.ask_admit(occasion, []),
+        "roll": exchange.ask_roll(study, b"", b"", b"", b"", ()), "admit": exchange.ask_admit(occasion, []),
         "settle": exchange.ask_settle(occasion, []), "list": exchange.ask_list(occasion, b""),
         "noise": exchange.ask_noise(occasion, []), "finish": exchange.ask_finish(study),
     }[name]

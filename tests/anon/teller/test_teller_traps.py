@@ -29,9 +29,10 @@ from anon.teller.session import Teller
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.vdaf.binding import sharing_nonce
-from anon.wire.messages import encode_credentials, encode_seed
+from anon.wire.messages import encode_seed
 from anon.wire.packets import Occasion, Packet, seal_shares
 from tests.anon.vdaf.parties import LyingBlocks
+from tests.support.documents import credentials_body
 from tests.support.fake_aggregator import PAPER, FakeAggregator
 from tests.support.tellers import (
     LENGTHS,
@@ -389,7 +390,7 @@ def test_a_roster_below_the_minimum_or_with_a_bad_credential_is_refused(tmp_path
     aggregator.chain, aggregator.bodies = aggregator.chain[:1], aggregator.bodies[:1]
     aggregator.publish("roster", roster)
     aggregator.publish("seed", encode_seed(world.study, aggregator.value))
-    aggregator.publish("credentials", encode_credentials(world.study, [forged[0], *signatures[1:]]))
+    aggregator.publish("credentials", credentials_body(world.study, [forged[0], *signatures[1:]]))
     with pytest.raises(Refused, match="credentials"):
         rerolled(world, World.closing)
 

@@ -8,22 +8,30 @@ from math import exp, lgamma, log
 
 import pytest
 from attrs import evolve
+from nacl.signing import SigningKey
 
 from anon.errors import Malformed
 from anon.transparency import buckets
 from anon.transparency.bucketed import (
+    body_bytes,
     digests_of,
-    is_in_buckets,
-    published_buckets,
+    entries_signed,
+    members_signed,
+    packets_signed,
+    published,
     read_digests_bucket,
     read_packets_bucket,
     read_roster_bucket,
+    roster_in_buckets,
     tag_of,
     transcript_in_buckets,
+    whole_bytes,
 )
-from anon.transparency.buckets import LEAST, MEAN, bucket_of, document_over
-from anon.transparency.transcript import transcript_body
-from anon.wire.messages import RosterEntry, encode_roster
+from anon.transparency.buckets import LEAST, MEAN, bucket_of, document_over, parse_bucket_document
+from anon.transparency.documents import sign_head
+from anon.transparency.merkle import leaf_hash
+from anon.transparency.transcript import digest_list, transcript_body
+from anon.wire.messages import RosterEntry, encode_credentials, encode_roster
 from anon.wire.packets import PublishedPacket
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.tellers import PLACES, World, make_world
@@ -38,6 +46,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "THRESHOLD", 4)
     monkeypatch.setattr(buckets, "MEAN", 2)
 
 
@@ -67,7 +76,7 @@ def test_contents_that_were_signed_as_they_are_still_have_to_be_right(
     def read(content: Sequence[PublishedPacket], slot: int = 0) -> tuple[bytes, ...]:
         body = transcript_body(study, slot, plain(content))
         leaves = list(made.leaves)
-        signed = document_over(study, "transcript", 0, document.count, leaves)  # whatever the root: it is signed
+        signed = document_over(study, "transcript", 0, document.count, leaves, b"")  # whatever the root: it is signed
         return read_packets_bucket(signed, number, body)
 
     assert read(own) == tuple(plain(own))
@@ -86,27 +95,27 @@ def test_contents_that_were_signed_as_they_are_still_have_to_be_right(
     assert len(read_digests_bucket(document, digests_of(transcript_body(study, 0, plain(own)), study, 0))) == len(own)
 
 
-def test_a_packet_of_a_survey_that_there_is_not_is_no_packet_of_the_study(packets: list[PublishedPacket]) -> None:
+def test_a_packet_of_a_survey_that_there_is_not_is_told_and_not_counted(packets: list[PublishedPacket]) -> None:
     manifest = FakeAggregator.with_study().manifest
     strange = [
         evolve(one, occasion=evolve(one.occasion, study=manifest.study_id), survey=len(manifest.surveys))
         for one in packets[:1]
     ]
-    with pytest.raises(Malformed, match="survey that the study does not have"):
-        published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain(strange))])
+    found = published(manifest, [transcript_body(manifest.study_id, 0, [*plain(strange), b"no packet"])])
+    assert found.unreadable == 2 and not any(found.packets.values())
 
 
 def test_a_packet_that_no_mechanism_makes_is_told_and_not_counted(packets: list[PublishedPacket]) -> None:
     manifest = FakeAggregator.with_study().manifest
     strange = evolve(packets[0], occasion=evolve(packets[0].occasion, study=manifest.study_id), survey=0, report=b"")
-    found = published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain([strange]))])
+    found = published(manifest, [transcript_body(manifest.study_id, 0, plain([strange]))])
     assert found.unreadable == 1 and not any(found.packets.values())
 
 
 def test_a_member_stands_in_its_own_bucket(eight: None) -> None:
     entries = [RosterEntry(bytes([number]) * 32, bytes(32), bytes(48)) for number in range(PACKETS)]
     study, bits = bytes(32), buckets.bits_of(PACKETS)
-    document = document_over(study, "roster", 0, PACKETS, [bytes(32)] * (1 << bits))
+    document = document_over(study, "roster", 0, PACKETS, [bytes(32)] * (1 << bits), b"")
     own = [one for one in entries if bucket_of(one.key, bits) == 0]
     assert len(read_roster_bucket(document, 0, encode_roster(study, own))) == len(own)
     with pytest.raises(Malformed, match="another bucket"):
@@ -121,7 +130,53 @@ def test_a_refused_bucket_is_one_in_a_million_honest_ones_and_no_smaller_bound_i
     assert (MEAN, buckets.DECOYS) == (256, 2)
 
 
-def test_a_study_of_exactly_so_many_members_has_buckets() -> None:
-    manifest = evolve(FakeAggregator.with_study().manifest, bucketed_from=100)
-    assert [is_in_buckets(manifest, count) for count in (99, 100, 101)] == [False, True, True]
-    assert not is_in_buckets(evolve(manifest, bucketed_from=0), 10**6)
+def entries_of(count: int) -> list[RosterEntry]:
+    return [RosterEntry(number.to_bytes(32, "big"), bytes(32), bytes(48)) for number in range(count)]
+
+
+def test_so_many_entries_have_several_buckets_and_fewer_stand_in_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "THRESHOLD", 1024)
+    few, many = (roster_in_buckets(bytes(32), entries_of(count)).document for count in (1023, 1024))
+    assert (few.buckets, many.buckets) == (1, 4)
+    assert few.body == encode_roster(bytes(32), entries_of(1023)) and many.body == b""
+    assert few.only is not None and few.holds(0, few.only.body, few.only.path) and many.only is None
+    assert parse_bucket_document(few.to_bytes(), bytes(32), "roster", 0) == few
+
+
+@pytest.mark.parametrize("count", [0, 1, 23, 24, 255, 256, 257, 4095])
+def test_a_signed_length_is_a_signed_number(count: int) -> None:
+    key, study = SigningKey.generate(), bytes(32)
+    made = [
+        roster_in_buckets(study, entries_of(count)).document,
+        document_over(
+            study,
+            "credentials",
+            0,
+            count,
+            [leaf_hash(issued := encode_credentials(study, [bytes(80)] * count))],
+            issued,
+        ),
+        document_over(
+            study, "transcript", 3, count, [leaf_hash(listed := digest_list(study, 3, [bytes(32)] * count))], listed
+        ),
+    ]
+    heads = [sign_head(key, study, (), one.kind, one.part, one.to_bytes()) for one in made]
+    assert [entries_signed(one.head) for one in heads] == [count] * 3
+    assert [whole_bytes(one.kind, one.part, count) for one in made] == [one.head.length for one in heads]
+    assert members_signed(heads[:1]) == (count or None) and packets_signed(heads) == {3: count}
+    assert [body_bytes(one.kind, one.part, count) for one in made] == [len(one.body) for one in made]
+
+
+def test_one_bucket_has_as_many_entries_as_are_signed() -> None:
+    study, members = bytes(32), encode_roster(bytes(32), entries_of(7))
+    digests = digest_list(study, 0, [bytes(32)] * 7)
+    for count in (6, 7, 8):
+        roster = document_over(study, "roster", 0, count, [leaf_hash(members)], members)
+        listed = document_over(study, "transcript", 0, count, [leaf_hash(digests)], digests)
+        if count == 7:
+            assert len(read_roster_bucket(roster, 0, members)) == 7 and read_digests_bucket(listed, digests)
+            continue
+        with pytest.raises(Malformed, match=f"signed for {count} entries, and it has 7"):
+            read_roster_bucket(roster, 0, members)
+        with pytest.raises(Malformed, match=f"signed for {count} entries, and it has 7"):
+            read_digests_bucket(listed, digests)

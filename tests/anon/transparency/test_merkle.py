@@ -77,11 +77,11 @@ def test_a_node_is_no_leaf() -> None:
 
 @pytest.mark.parametrize(
     ("count", "bits"),
-    [(0, 0), (1, 0), (511, 0), (512, 1), (1023, 1), (4096, 4), (8191, 4), (10_000, 5), (100_000, 8), (10**6, 11)],
+    [(0, 0), (1, 0), (512, 0), (4095, 0), (4096, 4), (8191, 4), (10_000, 5), (100_000, 8), (10**6, 11)],
 )
 def test_a_bucket_has_from_256_to_512_entries_on_average(count: int, bits: int) -> None:
     assert bits_of(count) == bits
-    assert count < 512 or 256 <= count / 2**bits < 512
+    assert count < 4096 or 256 <= count / 2**bits < 512
 
 
 def test_buckets_are_equally_likely() -> None:
@@ -91,9 +91,9 @@ def test_buckets_are_equally_likely() -> None:
     assert sum((len(part) - 500) ** 2 / 500 for part in parts) < 37.7
 
 
-def _document(count: int = 2048) -> tuple[BucketDocument, list[bytes]]:
+def _document(count: int = 4096) -> tuple[BucketDocument, list[bytes]]:
     bodies = [b"body %d" % number for number in range(1 << bits_of(count))]
-    return document_over(STUDY, "roster", 0, count, list(map(leaf_hash, bodies))), bodies
+    return document_over(STUDY, "roster", 0, count, list(map(leaf_hash, bodies)), bodies[0]), bodies
 
 
 def test_a_document_and_its_buckets_have_one_spelling_each() -> None:
@@ -105,8 +105,8 @@ def test_a_document_and_its_buckets_have_one_spelling_each() -> None:
         sent = bucket_at(leaves, number, body).to_bytes()
         assert parse_bucket(sent, document, number).body == body
         assert len(sent) <= wire_bytes(len(body), document.bits)
-    with pytest.raises(ValueError, match="expected 8 buckets"):
-        document_over(STUDY, "roster", 0, 2048, leaves[:4])
+    with pytest.raises(ValueError, match="expected 16 buckets"):
+        document_over(STUDY, "roster", 0, 4096, leaves[:4], bodies[0])
 
 
 def _long(value: object) -> bytes:
@@ -126,14 +126,14 @@ def test_another_bucket_body_root_or_path_is_malformed() -> None:
     document, bodies = _document()
     leaves = list(map(leaf_hash, bodies))
     bucket = bucket_at(leaves, 3, bodies[3])
-    other = _document(4096)[0]
+    other = _document(8192)[0]
     for sent, of, number in (
         (bucket.to_bytes(), document, 2),
         (bucket.to_bytes(), other, 3),
         (Bucket(bodies[4], bucket.path).to_bytes(), document, 3),
         (Bucket(bodies[3], bucket.path[:-1]).to_bytes(), document, 3),
         (Bucket(bodies[3], (*bucket.path, bytes(32))).to_bytes(), document, 3),
-        (Bucket(bodies[3], (bytes(31),) * 3).to_bytes(), document, 3),
+        (Bucket(bodies[3], (bytes(31),) * 4).to_bytes(), document, 3),
         (bucket.to_bytes()[:-1], document, 3),
         (bucket.to_bytes(400)[:-1] + b"x", document, 3),
         (encode([bodies[3], list(bucket.path)]), document, 3),
@@ -147,9 +147,9 @@ def test_another_bucket_body_root_or_path_is_malformed() -> None:
 
 @pytest.mark.parametrize("place", range(7))
 def test_a_document_with_another_field_is_malformed(place: int) -> None:
-    values = [1, STUDY, "roster", 0, 2048, 3, bytes(32)]
-    assert parse_bucket_document(encode(values), STUDY, "roster", 0).buckets == 8
-    others = [2, bytes(32), "credentials", 1, 4096, 4, bytes(31)]
+    values = [1, STUDY, "roster", 0, 4096, 4, bytes(32)]
+    assert parse_bucket_document(encode(values), STUDY, "roster", 0).buckets == 16
+    others = [2, bytes(32), "credentials", 1, 8192, 5, bytes(31)]
     for bad in ([*values[:place], others[place], *values[place + 1 :]], values[:place], [*values, 0]):
         with pytest.raises(Malformed):
             parse_bucket_document(encode(bad), STUDY, "roster", 0)

@@ -19,12 +19,12 @@ from tests.support.world import in_memory, study_text
 
 @pytest.mark.slow
 async def test_a_study_in_buckets_is_audited_and_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "THRESHOLD", 4)
     monkeypatch.setattr(buckets, "MEAN", 2)
     async with in_memory(tmp_path / "home", study_text()) as world:
         await world.collected(6)
         await world.go_to(world.closes)
-        assert world.live.in_buckets
+        assert world.live.rostered >= 4
         assert "everything published fits together" in await studies._audit(world.live, Workers(0))
         await export_study(world.live, tmp_path / "out")
     with tempfile.TemporaryFile() as packed:

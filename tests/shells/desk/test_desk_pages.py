@@ -31,6 +31,7 @@ from anon.wire.packets import parse_published
 from peer.rules.consent import Policy
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened, words_of
+from tests.support.documents import plaintexts_of
 from tests.support.world import FakePeer, World, begin, make_app, sealed, study_text
 
 PEOPLE = "age,sex,income\n" + "".join(
@@ -262,7 +263,7 @@ async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.Log
     packets = [
         one
         for survey in live.manifest.surveys
-        for one in await live.tools.packets.of_survey(live.study, 0, survey.survey)
+        for one in await plaintexts_of(live.tools.packets, live.study, 0, survey.survey)
     ]
     secrets = (
         tags
