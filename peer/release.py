@@ -2,10 +2,12 @@
 
     RawCategory --mechanism.perturb--> PerturbedReport --token, padding, seal--> SealedPacket --journal--> outbox
     OpenShares  --each sealed--> SealedShares          --token, padding, seal--> SealedPacket --journal--> outbox
+    Writing     --each letter sealed--> WrittenReport  --token, padding, seal--> SealedPacket --journal--> outbox
 
 The second line is for studies alone whose charge is not local: an exact vector leaves in shares, one to each of several
-recipients (`anon.protocols.outgoing`). It was cut away from every key (`peer.data.making`). All that is done here takes
-the same work, whatever category or shares hold.
+recipients (`anon.protocols.outgoing`). It was cut away from every key (`peer.data.making`). The third is for written
+surveys: an open text, and letters to the seats of a circle (`anon.protocols.board`). All that is done here takes the
+same work, whatever category, shares or letters hold.
 
 This may leave for an aggregator. Packets alone hold anything of the data:
 
@@ -41,6 +43,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import final
 
 from attrs import evolve, field, frozen
@@ -48,30 +51,43 @@ from attrs import evolve, field, frozen
 from anon.credential import Credential, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
 from anon.crypto import labels
+from anon.crypto.sealing import SECRET_SIZE, seal
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
-from anon.protocols.outgoing import CutVector, OpenShares, Outgoing, SealedShares, SurveyAnswer
+from anon.protocols.outgoing import (
+    CutVector,
+    OpenShares,
+    Outgoing,
+    SealedShares,
+    SurveyAnswer,
+    Writing,
+    WrittenReport,
+    written,
+)
 from anon.protocols.posts import sealed_dummy, sealed_packet
 from anon.protocols.registry import charge_of
-from anon.protocols.sortition import occasion_of, tag_context
+from anon.protocols.sortition import occasion_of, pseudonymous_slot, tag_context
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
+from anon.wire.letters import letter_info
 from anon.wire.packets import Dummy, Packet, SealedPacket
-from peer.protocols.contract import PerturbingPart, SharingPart, part_of
+from peer.protocols.contract import CorrespondingPart, PerturbingPart, SharingPart, part_of
 
 RandomBytes = Callable[[int], bytes]
 MASK_KEY_SIZE = 32
 
 
 def random_sizes(manifest: Manifest) -> tuple[int, ...]:
-    """The bytes to draw for every slot: what its dearest row and its token need, and a key for `SlotRandomness`.
+    """The bytes to draw for every slot: what its dearest row and its token need, and a key for `SlotRandomness`. Of the
+    first slot with letters a sealing secret too.
 
     They do not depend on which row the slot will draw, which nobody knows yet.
     """
     part = part_of(manifest)
     asked = [[manifest.survey(row.survey) for row in slot.rows] for slot in manifest.slots]
     most = [max(part.random_size(manifest, survey) for survey in surveys) for surveys in asked]
-    return tuple(size + SEED_SIZE + MASK_KEY_SIZE for size in most)
+    sealing = [SECRET_SIZE if slot.slot == pseudonymous_slot(manifest) else 0 for slot in manifest.slots]
+    return tuple(size + secret + SEED_SIZE + MASK_KEY_SIZE for size, secret in zip(most, sealing, strict=True))
 
 
 @final
@@ -138,10 +154,11 @@ def release(
     survey = manifest.survey(outgoing.survey)
     report = _protected(manifest, survey, outgoing, credential, random_bytes)
     packet = _signed(study, manifest, outgoing, report, credential, random_bytes)
+    free = isinstance(outgoing, Writing) and not outgoing.read
     return ReleasedPacket(
         outgoing.slot,
         outgoing.survey,
-        NanoEpsilon(survey.epsilon),
+        NanoEpsilon(0 if free else survey.epsilon),
         sealed_packet(manifest, packet),
         packet_digest(packet),
         survey.round,
@@ -160,7 +177,7 @@ def packet_digest(packet: Packet) -> bytes:
 
 def _protected(
     manifest: Manifest, survey: Survey, outgoing: Outgoing, credential: Credential, random_bytes: RandomBytes
-) -> PerturbedReport | SealedShares:
+) -> PerturbedReport | SealedShares | WrittenReport:
     """The one place at which a raw value becomes one that may leave."""
     part = part_of(manifest)
     match outgoing:
@@ -168,6 +185,8 @@ def _protected(
             return part.perturb(survey, category, random_bytes)
         case CutVector(slot=slot, shares=shares) if isinstance(part, SharingPart) and survey.exact:
             return _shared(part, manifest, survey, slot, shares, credential)
+        case Writing() if isinstance(part, CorrespondingPart) and survey.written:
+            return _written(manifest, survey, outgoing, pseudonym(credential, tag_context(manifest, outgoing.slot)))
     raise ValueError("this study has no form in which such a value may leave; nothing is sent")
 
 
@@ -179,11 +198,19 @@ def _shared(
     return part.seal(manifest, survey, slot, shares, pseudonym(credential, tag_context(manifest, slot)))
 
 
+def _written(manifest: Manifest, survey: Survey, writing: Writing, tag: bytes) -> WrittenReport:
+    seals = [
+        partial(seal, public_key=key, info=letter_info(manifest.study_id, survey.survey, tag, seat))
+        for seat, key in writing.seats
+    ]
+    return written(writing.open, seals, survey.m, survey.letter_size)
+
+
 def _signed(
     study: bytes,
     manifest: Manifest,
     outgoing: Outgoing,
-    report: PerturbedReport | SealedShares,
+    report: PerturbedReport | SealedShares | WrittenReport,
     credential: Credential,
     random_bytes: RandomBytes,
 ) -> Packet:
@@ -191,11 +218,13 @@ def _signed(
     public, shares = _parts(report)
     unsigned = Packet(occasion_of(manifest, slot), survey, public, shares, b"")
     # The token comes last, because its header is a digest of all the rest.
-    context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
+    context, header = tag_context(manifest, slot), unsigned.presentation_header()
     return evolve(unsigned, token=present(credential, context, header, random_bytes))
 
 
-def _parts(report: PerturbedReport | SealedShares) -> tuple[bytes, tuple[bytes, ...]]:
+def _parts(report: PerturbedReport | SealedShares | WrittenReport) -> tuple[bytes, tuple[bytes, ...]]:
     if isinstance(report, SealedShares):
         return report.public, report.shares
+    if isinstance(report, WrittenReport):
+        return report.report, ()
     return bytes(report), ()

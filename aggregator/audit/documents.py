@@ -17,23 +17,27 @@ from aggregator.audit.packets import PacketContext
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
-from aggregator.protocols.contract import LearningResult, SummingPart, part_of
+from aggregator.protocols.contract import EndingPart, LearningResult, SummingPart, part_of
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.learn import TranscriptCounts, counted, prints_of, report_again
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.contract import Place, Round
+from anon.protocols.board import check_tokens, page_of, read_page
+from anon.protocols.contract import Place, Round, documents_of
 from anon.protocols.kinds import is_given
 from anon.protocols.registry import Protocols, check_study, protocol_of
 from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import UnsummedRound, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest
+from anon.transparency.bucketed import hashed_body
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
+from anon.transparency.transcript import parse_digest_list
 from anon.wire.messages import parse_abandoned, parse_seed, study_seed
 
 _NO_PACKETS = "its packets are published when collection is over"
+_SEAT = "the aggregator made it from secrets of its own; nobody can make it again"
 _OTHER_REPORT = "report.html: not the words of this program, perhaps another version's; --report FILE writes your own"
 
 
@@ -79,7 +83,7 @@ class _Audit:
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
         self.rounds = protocol_of(manifest).rounds(manifest)
-        self.places = [study_round.document for study_round in self.rounds if study_round.document]
+        self.places = documents_of(self.rounds)
         self.chain = chain
         self.findings: list[Finding] = []
         self.bodies: dict[tuple[str, int], bytes] = {}
@@ -145,16 +149,17 @@ class _Audit:
     def _check_tellers(self) -> None:
         with noting(self.note, "tellers 0"):
             arrangement = tellers_of(self.manifest)
-            if arrangement is None:
-                return
             if ("unsummed", 0) in self.bodies:
                 with noting(self.note, "unsummed 0"):
                     self._check_ending(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]))
+            if arrangement is None:
+                return
             parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
 
     def _check_ending(self, ended: UnsummedRound) -> None:
         self.unsummed = str(ended.why)
-        for fault in ending_faults(self.manifest, ended.round, self.places, self.chain):
+        summed = [study_round.document for study_round in self.rounds if study_round.document is not None]
+        for fault in ending_faults(self.manifest, ended.round, summed, self.chain):
             self.note("unsummed 0", fault)
 
     def _check_abandoned(self) -> None:
@@ -245,6 +250,9 @@ class _Audit:
     def _check_rounds(self, checked: CheckedTranscripts | None) -> None:
         """Before the transcripts are there, the documents that are there: of sums all but the tags."""
         for number, study_round in enumerate(self.rounds):
+            if any(self.manifest.survey(survey).written for survey in study_round.surveys):
+                self._check_page(number, study_round, checked)
+                continue
             if study_round.document is None or (checked is None and study_round.document not in self.bodies):
                 continue
             name = f"{study_round.document[0]} {study_round.document[1]}"
@@ -255,6 +263,35 @@ class _Audit:
                     self._check_sums(self.protocol_part, number, study_round, checked)
                 elif checked is not None:
                     self._check_counts(number, study_round, checked)
+
+    def _check_page(self, number: int, study_round: Round, checked: CheckedTranscripts | None) -> None:
+        """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. What the
+        aggregator's own seat said cannot be made again. Where too few wrote, nothing follows."""
+        place, name = page_of(number), f"page {number}"
+        if place not in self.bodies:
+            return
+        with noting(self.note, name):
+            page = read_page(self.manifest, number, self.bodies[place])
+            check_tokens(self.manifest, body_digest(self.bodies["roster", 0]), [page], os.urandom)
+            for survey, entries in page.entries.items() if checked is not None else ():
+                if sorted(entry.digest for entry in entries.values()) != self._listed(survey):
+                    self.note(name, "has other packets than the transcripts")
+        if study_round.seat is not None and study_round.seat in self.bodies:
+            self.not_checked.append(f"{study_round.seat[0]} {study_round.seat[1]}: {_SEAT}")
+        if isinstance(self.protocol_part, EndingPart):
+            known = {at: self.bodies[at] for at in documents_of(self.rounds[: number + 1]) if at in self.bodies}
+            ends = self.protocol_part.ends(self.manifest, number, known)
+            last = max(at for at in range(len(self.rounds)) if page_of(at) in self.bodies)
+            if ends != (number == last and bool(self.unsummed)):
+                self.note(name, "too few wrote, and the study went on" if ends else "enough wrote, and the study ended")
+
+    def _listed(self, survey: int) -> list[bytes]:
+        """The digests in the transcript of a written survey, which has a slot of its own."""
+        slot = next(slot.slot for slot in self.manifest.slots if slot.rows[0].survey == survey)
+        document = self._bucketed("transcript", slot)
+        contents = [self._content("transcript", slot, bucket) or b"" for bucket in range(document.buckets)]
+        bodies = [hashed_body(self.study, "transcript", slot, content) for content in contents]
+        return sorted(digest for body in bodies for digest in parse_digest_list(body, self.study, slot))
 
     def _check_counts(self, number: int, study_round: Round, checked: CheckedTranscripts) -> None:
         again = counted(self.protocol_part, self.manifest, number, _demand_counted(checked).tallies)

@@ -66,13 +66,14 @@ def check_packets(asked: PacketContext, plaintexts: Sequence[bytes]) -> PacketVe
             check_report(rules, packet, asked.seed)
         except PacketRefused as turned:
             refused.append(turned.word)
-    return PacketVerdicts(tags, tuple(refused), _bad_tokens(manifest, asked.roster_digest, opened))
+    return PacketVerdicts(tags, tuple(refused), _bad_tokens(rules, asked.roster_digest, opened))
 
 
-def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[OpenedPacket]) -> int:
+def _bad_tokens(rules: PacketRules, roster_digest: bytes, opened: Sequence[OpenedPacket]) -> int:
+    manifest = rules.manifest
     header = credential_header(manifest.study_id, roster_digest)
     verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
-    verdicts = verifier.check_batch([packet.token_item() for packet in opened], os.urandom)
+    verdicts = verifier.check_batch([packet.token_item(rules) for packet in opened], os.urandom)
     return sum(isinstance(verdict, AnonmlError) for verdict in verdicts)
 
 

@@ -136,4 +136,4 @@ class PacketIntake:
         manifest = self.rules.manifest
         header = credential_header(self.rules.study, self.issued.roster_digest)
         tokens = (manifest.credential_key, header, manifest.packets)
-        return await self._workers.run(verify_tokens, *tokens, [packet.token_item() for packet in opened])
+        return await self._workers.run(verify_tokens, *tokens, [packet.token_item(self.rules) for packet in opened])

@@ -8,7 +8,7 @@ No part sees all packets at once. They come in pieces of any size, and what `tal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast, runtime_checkable
 
 from attrs import field, frozen
@@ -16,6 +16,7 @@ from attrs import field, frozen
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
+from anon.protocols.board import Mail
 from anon.protocols.contract import Place
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import parts_of
@@ -111,6 +112,31 @@ class SummingPart(AggregatorPart, Protocol):
         `members`: those of the roster; `tags`: by survey, those of its transcript, None where none is published yet.
         Raises `Malformed` or `RejectedProof` for a document that does not verify, or whose list is longer than the
         roster or names a tag that no transcript has."""
+
+
+@runtime_checkable
+class SeatedPart(AggregatorPart, Protocol):
+    """The part of a protocol in which the aggregator itself answers members, with secrets of its own."""
+
+    def answered(
+        self,
+        study: Manifest,
+        number: int,
+        documents: Mapping[Place, bytes],
+        mail: Mail,
+        random_bytes: Callable[[int], bytes],
+    ) -> bytes:
+        """The document that the seat publishes after round `number`. `documents`: those given, and of all rounds so
+        far; `mail`: the letters to the seat. `random_bytes`: any number of the seat's own, the same for the same round.
+        Nobody can make it again. Raises nothing on account of members' texts."""
+
+
+@runtime_checkable
+class EndingPart(AggregatorPart, Protocol):
+    """The part of a protocol in which a round may not suffice: too few came, and nothing may be opened."""
+
+    def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
+        """True if the study ends after round `number`, given the documents of all rounds so far. The audit asks too."""
 
 
 def part_of(manifest: Manifest) -> AggregatorPart:

@@ -32,7 +32,7 @@ from aggregator.rules.unseal import StudyOpener
 from anon.crypto import labels
 from anon.errors import Malformed
 from anon.protocols.posts import layout_of_packets
-from anon.protocols.sortition import draw, occasion_of
+from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.study.manifest import Manifest, Window
 from anon.wire.cbor import sha256
 from anon.wire.packets import (
@@ -56,10 +56,10 @@ class OpenedPacket:
     packet: PublishedPacket
     kept: AcceptedPacket
 
-    def token_item(self) -> tuple[bytes, bytes, bytes]:
+    def token_item(self, rules: PacketRules) -> tuple[bytes, bytes, bytes]:
         """Token, pseudonym context and presentation header: what step 9 needs."""
         packet = self.packet
-        return packet.token, packet.occasion.tag_context(), packet.presentation_header()
+        return packet.token, rules.contexts[packet.slot], packet.presentation_header()
 
     def window(self, rules: PacketRules) -> Window:
         """When it may arrive."""
@@ -81,7 +81,7 @@ class OpenedDummy:
 class PacketRules:
     """The parts of a study that steps 1 to 4 need. `sealing_key`: the secret one, 32 bytes; the audit has none.
 
-    `layout`: the lengths that all packets have. `occasions`: the slots.
+    `layout`: the lengths that all packets have. `occasions`: the slots, and `contexts` the contexts of their tags.
     """
 
     study: bytes
@@ -89,6 +89,7 @@ class PacketRules:
     sealing_key: bytes = field(repr=False)
     layout: Layout = field(init=False)
     occasions: tuple[Occasion, ...] = field(init=False, repr=False)
+    contexts: tuple[bytes, ...] = field(init=False, repr=False)
     opener: StudyOpener = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -96,6 +97,7 @@ class PacketRules:
         computed = {
             "layout": layout_of_packets(manifest),
             "occasions": tuple(occasion_of(manifest, slot.slot) for slot in manifest.slots),
+            "contexts": tuple(tag_context(manifest, slot.slot) for slot in manifest.slots),
             "opener": StudyOpener(self.sealing_key),
         }
         for name, value in computed.items():

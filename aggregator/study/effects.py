@@ -7,13 +7,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from aggregator.protocols.contract import EndingPart
+from aggregator.rules.faults import NoSum
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
 from aggregator.store.packets import in_words, slot_of
 from aggregator.study.bucketing import credentials_buckets, publish_in_buckets, roster_buckets, transcript_buckets
 from aggregator.study.learn import counted, learn_from_counts
 from aggregator.study.live import LiveStudy
-from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
+from aggregator.study.seat import seat_document
+from aggregator.study.sums import ROUND_ENDS, meeting_tellers, publish_no_sum, publish_sums
+from anon.protocols.board import page_body, page_of
 from anon.protocols.registry import protocol_of
+from anon.sharing.round_document import Why
 from anon.study.manifest import Survey
 from anon.transparency.documents import find
 from anon.wire.messages import encode_abandoned, encode_seed
@@ -34,10 +39,25 @@ async def advance(study: LiveStudy) -> bool:
     windows = [study_round.window for study_round in study.rounds]
     event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())
     event = await meeting_tellers(study, event, lambda: _fix_packets(study))
+    event = await _meeting_board(study, event)
     if event is None:
         return False
     await _perform(study, event)
     return True
+
+
+async def _meeting_board(study: LiveStudy, event: Event | None) -> Event | None:
+    """The same event; the study's end where too few wrote in the round that is over."""
+    part = study.protocol_part
+    if event not in ROUND_ENDS or not isinstance(part, EndingPart):
+        return event
+    await freeze_round(study)
+    await publish_counts(study)
+    documents = await study.round_documents()
+    if not await asyncio.to_thread(part.ends, study.manifest, study.turn, documents):
+        return event
+    study.no_sum = NoSum(study.turn, Why.TOO_FEW)
+    return Event.NO_SUM
 
 
 async def erase_stuck(study: LiveStudy) -> bool:
@@ -109,10 +129,28 @@ async def publish_counts(study: LiveStudy) -> None:
         return
     surveys = [study.manifest.survey(number) for number in closed.surveys]
     await _leave_out(study, surveys)
+    if any(survey.written for survey in surveys):
+        return await publish_page(study, surveys)
     tallies = {survey.survey: await study.tally_of(survey.survey) for survey in surveys}
     body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, tallies)
     await study.publish(*closed.document, body)
     await study.tools.packets.erase_shares(study.study, [slot_of(study.manifest, number) for number in closed.surveys])
+
+
+async def publish_page(study: LiveStudy, surveys: Sequence[Survey]) -> None:
+    """What members wrote in the round, for all to read; then what the aggregator's own seat says to it."""
+    closed = study.rounds[study.turn]
+    packets = [
+        packet
+        for survey in surveys
+        if survey.written
+        async for some in study.tools.packets.pages_of(study.study, study.slot_of(survey.survey), survey.survey)
+        for packet in some
+    ]
+    await study.publish(*page_of(study.turn), page_body(study.study, study.turn, packets))
+    if closed.seat is not None and find(study.chain, *closed.seat) is None:
+        body = await asyncio.to_thread(seat_document, study, study.turn, await study.round_documents())
+        await study.publish(*closed.seat, body)
 
 
 async def freeze_last_round(study: LiveStudy) -> None:

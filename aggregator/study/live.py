@@ -32,7 +32,7 @@ from aggregator.study.learn import Counting, TranscriptCounts, prints_of
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
-from anon.protocols.contract import Place
+from anon.protocols.contract import Place, documents_of
 from anon.protocols.registry import Protocols, protocol_of
 from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
@@ -130,7 +130,7 @@ class LiveStudy:
     async def round_documents(self) -> dict[Place, bytes]:
         """The given documents, and those of the rounds that are published."""
         places: list[Place] = [("given", part) for part in range(len(self.manifest.given))]
-        places += [study_round.document for study_round in self.rounds if study_round.document]
+        places += documents_of(self.rounds)
         heads = {place: find(self.chain, *place) for place in places}
         return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
 
@@ -163,8 +163,9 @@ class LiveStudy:
     async def read_end(self) -> None:
         """Take from the chain why the study ended without a sum, if it did."""
         head = find(self.chain, "unsummed")
-        if head is not None and self.tellers is not None:
-            said = parse_unsummed(self.tellers.arrangement, self.study, await self.body_of(head))
+        if head is not None:
+            arrangement = None if self.tellers is None else self.tellers.arrangement
+            said = parse_unsummed(arrangement, self.study, await self.body_of(head))
             self.ended = str(self.no_sum or NoSum(said.round, said.why, said.evidence))
 
     def slot_of(self, survey: int) -> int:

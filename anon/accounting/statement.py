@@ -16,8 +16,8 @@ from attrs import frozen
 
 from anon.accounting.central import CONDITIONS, DELTA, Central, Rows, central, local_epsilon, slot_loss, solve
 from anon.accounting.privacy_loss import compose
-from anon.ldp import format_epsilon
-from anon.study.manifest import Manifest
+from anon.ldp import Mechanism, NanoEpsilon, build, format_epsilon
+from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import Figure, Ours, attributed, joined, say
 from anon.transparency import buckets
 from anon.transparency.bucketed import members_signed, packets_signed
@@ -61,14 +61,23 @@ def account(manifest: Manifest, batch: Batch) -> Accounting:
     local = tuple(local_epsilon(rows) for rows in slots)
     record, total = sum(local), compose([slot_loss(rows) for rows in slots])
     at_delta = min(solve(total.delta, DELTA, record / 1e9), record / 1e9)
-    closed = manifest.cohort.admission != "open"
+    # How well texts hide among others is not known: of a random response it is, and that is no bound for them.
+    closed = manifest.cohort.admission != "open" and not any(survey.written for survey in manifest.surveys)
     bounds = [central(slots, [count // part for count in batch.counts], record) for _, part in SHARES] if closed else []
     return Accounting(local, record, at_delta, batch, tuple(bounds))
 
 
 def slot_rows(manifest: Manifest) -> list[Rows]:
-    """For each slot the mechanisms of its surveys with their weights."""
-    return [[(manifest.survey(row.survey).build(), row.weight) for row in slot.rows] for slot in manifest.slots]
+    """For each slot the mechanisms of its surveys with their weights. In place of a text that stands on the record is a
+    random response of its epsilon, which gives away as much (Kairouz, Oh, Viswanath 2015, theorem 3.4). One that stands
+    on no record has no row."""
+    asked = [[(manifest.survey(row.survey), row.weight) for row in slot.rows] for slot in manifest.slots]
+    costly = [rows for rows in asked if rows[0][0].epsilon or not rows[0][0].written]
+    return [[(_mechanism(survey), weight) for survey, weight in rows] for rows in costly]
+
+
+def _mechanism(survey: Survey) -> Mechanism:
+    return build("krr", 2, NanoEpsilon(survey.epsilon)) if survey.written else survey.build()
 
 
 def batch_of_reports(manifest: Manifest, accepted: Sequence[int]) -> Batch:
@@ -110,7 +119,9 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
             )
         )
     if not accounting.central:
-        return (*lines, say("Admission was open to anyone: no central epsilon is claimed."))
+        return (*lines, say(
+            "No central epsilon is claimed: admission was open to anyone, or members wrote texts.",
+        ))
     counts = [Figure(str(count)) for count in sorted(set(accounting.batch.counts))]
     lines.append(
         say(

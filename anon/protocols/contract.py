@@ -7,7 +7,7 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
 
 from attrs import field, frozen
@@ -57,7 +57,9 @@ class Round:
     """One round of a study: while its window is open, packets of its surveys are accepted.
 
     `state`: the word under which a study in this round is stored and shown to programs; `name`: the round for people.
-    `document`: what is published after it, if anything. After the last round the transcripts follow.
+    `document`: what is published after it, if anything; of a round with a written survey its page
+    (`anon.protocols.board`). `seat`: what the aggregator's own seat publishes after that. After the last round the
+    transcripts follow.
     """
 
     window: Window
@@ -65,6 +67,12 @@ class Round:
     name: str
     surveys: tuple[int, ...]
     document: Place | None = None
+    seat: Place | None = None
+
+
+def documents_of(rounds: Iterable[Round]) -> list[Place]:
+    """The documents of these rounds, in the order of publication."""
+    return [place for study_round in rounds for place in (study_round.document, study_round.seat) if place is not None]
 
 
 @frozen

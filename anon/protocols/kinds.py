@@ -13,7 +13,7 @@
 * Here come the documents of the protocol's rounds, which have no row: `SharedPart.documents` names them. The
   histogram's are `thresholds` and `edges`.
 * `unsummed`: why a round has no sum, with evidence if its tellers signed two lists (`anon.sharing.round_document`). The
-  study ends with it.
+  study ends with it. Where members write, too few of them wrote for anything to be opened.
 * `transcript`: the digests of a slot's accepted packets, one document for each slot (`anon.transparency.transcript`).
 * `seed`, part 1: the value that draws which reports only score.
 * Here come the protocol's results, which have no row either: `SharedPart.results` names them. The usual one is `model`.
@@ -87,6 +87,10 @@ def _slots(manifest: Manifest) -> Sequence[int]:
     return range(len(manifest.slots))
 
 
+def _can_end(manifest: Manifest) -> Sequence[int]:
+    return (0,) if any(survey.written for survey in manifest.surveys) else _with_tellers(manifest)
+
+
 def _manifest(_study: Manifest, _part: int) -> int:
     return LONGEST_MANIFEST
 
@@ -155,7 +159,7 @@ KINDS: Final = (
     DocumentKind("roster", Stage.BEFORE, _only(0), _in_buckets("roster"), _MEMBERS),
     DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),
     DocumentKind("credentials", Stage.BEFORE, _only(0), _in_buckets("credentials"), _MEMBERS),
-    DocumentKind("unsummed", Stage.AFTER, _with_tellers, _no_sum, (_AUDIT,), CLOSING),
+    DocumentKind("unsummed", Stage.AFTER, _can_end, _no_sum, (_AUDIT,), CLOSING),
     DocumentKind(
         "transcript", Stage.AFTER, _slots, _in_buckets("transcript"), ("peer.run.inclusion", _AUDIT), CLOSING
     ),

@@ -3,6 +3,7 @@ the other.
 
     SurveyAnswer   a category      --a mechanism perturbs it--> PerturbedReport
     Contributing   an exact vector --cut--> CutVector, open shares --each of them sealed--> SealedShares
+    Writing        a text, letters --each letter sealed to its seat--> WrittenReport
 
 A vector is cut away from every key (`peer.data.making`), and only its shares come back. Raw values and open shares show
 nothing in their `repr`. A sealed value cannot be built from bytes.
@@ -15,7 +16,9 @@ from typing import final
 
 from attrs import field, frozen
 
+from anon.crypto.sealing_sizes import OVERHEAD
 from anon.ldp import RawCategory
+from anon.wire.letters import written_report
 
 Seal = Callable[[bytes], bytes]
 """Seals one share to one recipient, who alone can open it."""
@@ -81,9 +84,22 @@ class CutVector:
     shares: OpenShares
 
 
+@frozen
+class Writing:
+    """A peer's wish to write: the open text and the letters as they came, and the seats that they are for. `read`: it
+    stands on the owner's record, and is charged."""
+
+    slot: int
+    survey: int
+    open: OpenShares
+    read: bool
+    seats: tuple[tuple[bytes, bytes], ...] = ()
+    """Tag and sealing key of each."""
+
+
 Answer = SurveyAnswer | Contributing
 """A protocol's answer to a survey."""
-Outgoing = SurveyAnswer | CutVector
+Outgoing = SurveyAnswer | CutVector | Writing
 """A wish to send: only `peer.release` turns it into something that can leave."""
 
 
@@ -116,3 +132,32 @@ def sealed(cut: OpenShares, seals: Sequence[Seal]) -> SealedShares:
     if any(len(hidden) <= len(share) for share, hidden in zip(cut.shares, closed, strict=True)):
         raise ValueError("a share leaves sealed or not at all")
     return SealedShares(cut.public, closed, _MINT)
+
+
+@final
+@frozen(init=False)
+class WrittenReport:
+    """The report of a written survey: an open text, and letters, each sealed to another seat. Only `written` makes it.
+    """
+
+    report: bytes = field(repr=False)
+
+    def __init__(self, report: bytes, mint: object) -> None:
+        if mint is not _MINT:
+            raise TypeError("only `written` makes a report, from a text and a seal for each letter")
+        self.__attrs_init__(report)
+
+
+def written(made: OpenShares, seals: Sequence[Seal], seats: int, letter: int) -> WrittenReport:
+    """The text, then every letter sealed to its seat. Empty seats up to `seats` have zeros in place of a letter:
+    everybody sees from the board who has a seat.
+
+    Raises `ValueError` for more letters than seals, a letter of another length, or a seal that adds no byte.
+    """
+    if len(seals) > seats or len(made.shares) < len(seals) or any(len(body) != letter for body in made.shares):
+        raise ValueError(f"expected letters of {letter} bytes, and one for each seat")
+    closed = [seal(body) for seal, body in zip(seals, made.shares, strict=False)]
+    if any(len(hidden) != letter + OVERHEAD for hidden in closed):
+        raise ValueError("a letter leaves sealed or not at all")
+    empty = [bytes(letter + OVERHEAD)] * (seats - len(closed))
+    return WrittenReport(written_report(made.public, closed + empty), _MINT)

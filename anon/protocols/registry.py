@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, Result, SharedPart
@@ -204,6 +205,7 @@ def check_study(study: Manifest) -> None:
     if study.given and not (issubclass(section, DesignSection) and section.takes_given):
         raise Malformed(f"manifest: the design {study.design} reads no given document; do not take part")
     _check_records(study, protocol)
+    _check_written(study, protocol)
     protocol.check(study)
     table = study.timetable
     for survey in study.surveys:
@@ -223,3 +225,26 @@ def _check_records(study: Manifest, protocol: SharedPart) -> None:
         study.records.demand_questions(len(study.features) + 1)
     except InvalidValue as fault:
         raise Malformed(f"manifest: {fault}; do not take part") from None
+
+
+def _check_written(study: Manifest, protocol: SharedPart) -> None:
+    """Each written survey has a slot of its own, and its round a page; the first with letters tells the sealing keys,
+    in a round before all other letters."""
+    written = [survey for survey in study.surveys if survey.written]
+    if not written:
+        return
+    if study.cover.connections:
+        raise Malformed("manifest: members write to each other, with cover; do not take part")
+    if any(len(slot.rows) > 1 and study.survey(row.survey).written for slot in study.slots for row in slot.rows):
+        raise Malformed("manifest: a draw decides if a member writes; do not take part")
+    rounds, documents = protocol.rounds(study), protocol.documents(study)
+    for number, study_round in enumerate(rounds):
+        board = any(study.survey(asked).written for asked in study_round.surveys)
+        if board and (study_round.document != ("page", number) or ("page", number) not in documents):
+            raise Malformed("manifest: a round in which members write has no page; do not take part")
+    letters = [survey for survey in written if survey.pseudonymous]
+    keys = letters[0] if letters else None
+    if keys is not None and (keys.m or keys.epsilon or keys.size < PUBLIC_KEY_SIZE):
+        raise Malformed("manifest: the first letters tell something else than sealing keys; do not take part")
+    if keys is not None and any(keys.window.closes > other.window.opens for other in letters[1:]):
+        raise Malformed("manifest: letters are written before the keys are known; do not take part")

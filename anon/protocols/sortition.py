@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from anon.crypto import labels
 from anon.errors import Malformed
@@ -62,5 +63,16 @@ def occasion_of(manifest: Manifest, slot: int) -> Occasion:
 
 
 def tag_context(manifest: Manifest, slot: int) -> bytes:
-    """The pseudonym context of a slot. Raises `Malformed` for an unknown slot."""
-    return occasion_of(manifest, slot).tag_context()
+    """The pseudonym context of a slot; of every slot with letters that of the first such. So all that a member writes
+    to others has one tag. Raises `Malformed` for an unknown slot."""
+    occasion = occasion_of(manifest, slot)
+    first = pseudonymous_slot(manifest) if manifest.survey(manifest.slots[slot].rows[0].survey).pseudonymous else slot
+    return occasion.tag_context() if first == slot else occasion_of(manifest, first).tag_context()
+
+
+@lru_cache(maxsize=64)
+def pseudonymous_slot(manifest: Manifest) -> int:
+    """The first slot with letters: its packets tell the members' sealing keys. -1 where nobody writes to others."""
+    return next(
+        (slot.slot for slot in manifest.slots if manifest.survey(slot.rows[0].survey).pseudonymous), -1
+    )

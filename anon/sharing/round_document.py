@@ -66,9 +66,9 @@ LONGEST_UNSUMMED = 2 * LONGEST_EVIDENCE
 """Bytes."""
 
 
-def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> UnsummedRound:
-    """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing about this study and
-    round."""
+def parse_unsummed(arrangement: Arrangement | None, study: bytes, body_untrusted: bytes) -> UnsummedRound:
+    """Why a study ended. Without tellers (`arrangement` is None) too few members wrote, and there is no other reason.
+    Raises `Malformed`, and `RejectedProof` for evidence that proves nothing about this study and round."""
     fields = decode(body_untrusted, _WHAT_ELSE)
     if not isinstance(fields, list) or [type(value) for value in fields] != [int, bytes, int, str, bytes]:
         raise Malformed(f"{_WHAT_ELSE}: expected five fields of the documented kinds")
@@ -76,6 +76,10 @@ def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes
     known = {str(reason): reason for reason in Why}
     if (version, named) != (VERSION, study) or why not in known:
         raise Malformed(f"{_WHAT_ELSE}: of another study or version, or for a reason that this program does not know")
+    if arrangement is None:
+        if known[why] is not Why.TOO_FEW:
+            raise Malformed(f"{_WHAT_ELSE}: for a reason that a study without tellers cannot have")
+        return UnsummedRound(study, round_number, known[why], evidence)
     if all(planned.round != round_number for planned in arrangement.sums):
         raise Malformed(f"{_WHAT_ELSE}: of a round that the study does not have")
     if evidence and parse_disagreement(evidence, study, arrangement).occasion.round != round_number:

@@ -11,7 +11,7 @@ from functools import cached_property
 from attrs import field, frozen
 
 from anon.crypto import labels
-from anon.crypto.sealing import PUBLIC_KEY_SIZE
+from anon.crypto.sealing import OVERHEAD, PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import Mechanism, from_spec
 from anon.study.features import (
@@ -33,6 +33,7 @@ from anon.study.slots import Slot, demand_slots
 from anon.study.structuring import CARRIED, LEFT_OUT, make_converter, structure
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
+from anon.wire.letters import MOST_SEATS, Written, parse_written, written_size
 
 VERSION = 2
 """Of this format. A program that knows another one alone tells its owner to update it."""
@@ -43,6 +44,9 @@ MOST_ROUNDS = 256
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 EXACT = "exact"
 """In place of a mechanism's name: nothing perturbs the answer, which is an exact vector and leaves in sealed shares."""
+POSTED, LETTERS = "posted", "letters"
+"""In the same place: the answer is written, an open text. One that is posted has the tag of its occasion. One with
+letters has the one pseudonym that a member has for the whole study, and letters to others may stand beside the text."""
 LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 """Entries of an exact survey's vector; bytes of its report; bytes of a protocol's part of the manifest."""
 LARGEST_PARAMETER = 2**64
@@ -68,7 +72,10 @@ class Survey:
     else its protocol needs to make the answer, in that protocol's order.
 
     An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes that a packet shows of
-    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
+    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure.
+
+    A written survey (`POSTED`, `LETTERS`) has none either: `size` is the bytes of its text, `m` the seats that a member
+    writes to, and with seats `parameters[0]` the bytes of each letter before it is sealed."""
 
     survey: int
     kind: str
@@ -89,6 +96,8 @@ class Survey:
             raise InvalidValue(f"survey {self.survey}: parameters are from 0 to below {LARGEST_PARAMETER}")
         if self.exact:
             self._check_exact()
+        elif self.written:
+            self._check_written()
         elif self.epsilon < (recomputed := self.build().epsilon):
             raise InvalidValue(
                 f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {recomputed}"
@@ -110,6 +119,29 @@ class Survey:
         if not 1 <= self.m <= LONGEST_VECTOR or not 1 <= self.size <= LONGEST_REPORT:
             raise InvalidValue(f"survey {self.survey}: expected a vector and a report of at least one entry and byte")
 
+    def _check_written(self) -> None:
+        if self.p or self.q or self.epsilon < 0:
+            raise InvalidValue(f"survey {self.survey}: a written survey has no probabilities and no negative cost")
+        if not 0 <= self.m <= (MOST_SEATS if self.pseudonymous else 0) or bool(self.m) > bool(self.parameters):
+            raise InvalidValue(f"survey {self.survey}: expected at most {MOST_SEATS} seats, and a length of letters")
+        if not self.size >= 1 or self.size + self.m * (self.letter_size + OVERHEAD) > LONGEST_REPORT:
+            raise InvalidValue(f"survey {self.survey}: expected a text, and at most {LONGEST_REPORT} bytes in all")
+
+    @property
+    def written(self) -> bool:
+        """True if its answer is an open text, with or without letters."""
+        return self.mechanism in (POSTED, LETTERS)
+
+    @property
+    def pseudonymous(self) -> bool:
+        """True if its packets carry the pseudonym that a member has for the whole study."""
+        return self.mechanism == LETTERS
+
+    @property
+    def letter_size(self) -> int:
+        """Bytes of a letter before it is sealed; 0 without seats."""
+        return self.parameters[0] if self.m and self.written else 0
+
     @property
     def exact(self) -> bool:
         """True if its answer is an exact vector, which no mechanism perturbs."""
@@ -118,15 +150,23 @@ class Survey:
     @property
     def report_size(self) -> int:
         """Bytes of a report, the same for every answer."""
+        if self.written:
+            return written_size(self.size, self.m, self.letter_size)
         return self.size if self.exact else self.build().report_size
 
     def demand_report(self, report_untrusted: bytes) -> None:
         """Raises `Malformed` for bytes that are no report of this survey. An exact one's shares stand beside it, and
         their recipients alone can open them and see if they are valid."""
-        if not self.exact:
+        if self.written:
+            self.parse_written(report_untrusted)
+        elif not self.exact:
             self.build().parse(report_untrusted)
         elif len(report_untrusted) != self.size:
             raise Malformed(f"report: expected {self.size} bytes of the public share, got {len(report_untrusted)}")
+
+    def parse_written(self, report_untrusted: bytes) -> Written:
+        """The text and the sealed letters of a written survey's report. Raises `Malformed`."""
+        return parse_written(report_untrusted, self.size, self.m, self.letter_size)
 
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""

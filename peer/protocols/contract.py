@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast, runtime_checkable
+
+from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
+from anon.protocols.board import Mail, Pages
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Answer, OpenShares, RawVector, SealedShares
 from anon.protocols.registry import parts_of
@@ -16,7 +19,8 @@ from anon.study.manifest import Manifest, Survey
 class PeerPart(Protocol):
     """The part on the owner's machine. Only `answers` sees the record.
 
-    A part is a `PerturbingPart`, a `SharingPart`, or both: as its answers are categories or exact vectors.
+    A part is a `PerturbingPart`, a `SharingPart`, a `CorrespondingPart`, or several: as its answers are categories,
+    exact vectors, or letters.
     """
 
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
@@ -61,6 +65,50 @@ class SharingPart(PeerPart, Protocol):
 
     def seal(self, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, tag: bytes) -> SealedShares:
         """The same, each sealed to its recipient: the same work whatever they hold. They have the survey's `size`."""
+
+
+@frozen
+class Correspondence:
+    """All that a member knows of its study's letters when it writes. `tag`: its own pseudonym. `own`: by written survey
+    that read no record, the random bytes that it took. `mail`: the letters that opened. `pages`: those before."""
+
+    tag: bytes
+    own: Mapping[int, bytes] = field(repr=False)
+    mail: Mail = field(repr=False)
+    pages: Pages = field(repr=False)
+
+
+@runtime_checkable
+class CorrespondingPart(PeerPart, Protocol):
+    """The part of a protocol whose members write (`anon.protocols.board`). Only `peer.release` seals what it writes.
+
+    No document needs to be named in `needs` for a written survey: whoever writes has read all of the board before.
+    """
+
+    def reads(self, manifest: Manifest, survey: Survey, tag: bytes, pages: Pages) -> bool:
+        """True if what this member writes in a survey stands on its record. It follows from public things alone. If
+        not, the part is shown no record, and nothing is charged."""
+
+    def letters(
+        self,
+        manifest: Manifest,
+        survey: Survey,
+        record: Record | None,
+        known: Correspondence,
+        documents: Sequence[DocumentArrived],
+        random_bytes: RandomBytes,
+    ) -> OpenShares:
+        """The open text, and `m` letters in the order of the circle's seats. They have one length each, whether there
+        is something to say or not; whoever has nothing for a seat writes it an empty letter. Never raises on account of
+        record or mail. `random_bytes`: as many as `random_size` says, the operating system's.
+
+        The text of the first survey with letters has its sealing key before it, which is not the part's to write."""
+
+    def received(
+        self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
+    ) -> Mapping[Place, bytes]:
+        """Results for this member alone, once the last page is there; none where the protocol has none. Each is as the
+        results of a study are spelled, and never leaves."""
 
 
 def part_of(manifest: Manifest) -> PeerPart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from anon.credential import CommitmentSecrets, commit
 from anon.crypto import labels
@@ -24,7 +24,7 @@ class StudySecrets:
     """This peer's secrets of a study; made fresh for each, so that nothing links two studies.
 
     `drawn` holds each slot's random bytes (`peer.release.SlotRandomness`): once drawn, they are as secret as the
-    answer.
+    answer. `letters` is what all letters of the study rest on, 32 bytes: empty until its answers are fixed.
     """
 
     signing_seed: bytes = field(repr=False)
@@ -32,6 +32,13 @@ class StudySecrets:
     commitment: CommitmentSecrets = field(repr=False)
     invite_code: str = field(repr=False)
     drawn: tuple[bytes, ...] = field(repr=False)
+    letters: bytes = field(default=b"", repr=False)
+
+    def fixed(self, answers: bytes) -> StudySecrets:
+        """The same, once the answers are fixed. Letters rest on them from the first on: of two copies of a home with
+        other data one finds another key than its own on the board, and falls silent. A mask hides one vector alone."""
+        grounds = [labels.LETTER_SECRET, *self.drawn, hashlib.sha256(answers).digest()]
+        return self if self.letters else evolve(self, letters=hashlib.shake_256(encode(grounds)).digest(32))
 
     @property
     def records_seed(self) -> bytes:
@@ -60,6 +67,7 @@ class StudySecrets:
                 made.commitment_with_proof,
                 self.invite_code,
                 list(self.drawn),
+                self.letters,
             ]
         )
 
@@ -67,10 +75,10 @@ class StudySecrets:
     def from_bytes(cls, data: bytes) -> StudySecrets:
         """Read back what `to_bytes` wrote. Raises `Malformed` for anything else."""
         parts = decode(data, "stored secrets")
-        if not isinstance(parts, list) or len(parts) != 7 or not all(isinstance(parts[at], list) for at in (2, 6)):
+        if not isinstance(parts, list) or len(parts) != 8 or not all(isinstance(parts[at], list) for at in (2, 6)):
             raise Malformed(say("stored secrets: damaged; restore the backup"))
-        seed, contribution, nyms, blind, commitment, code, drawn = parts
-        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn))
+        seed, contribution, nyms, blind, commitment, code, drawn, letters = parts
+        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn), letters)
 
 
 def fresh(sizes: Sequence[int], invite_code: str, random_bytes: Callable[[int], bytes]) -> StudySecrets:

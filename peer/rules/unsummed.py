@@ -16,9 +16,19 @@ UNSUMMED = "unsummed"
 ENDED = say("This study ended without a sum. This program fetches the reason at a time of its own.")
 """While only the signed head is known."""
 
-def told(ended: UnsummedRound | None, budget: Budget, spent: int) -> str:
-    """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study."""
-    return joined([_ended(ended), cost(budget, spent)], " ")
+def told(ended: UnsummedRound | None, budget: Budget, spent: int, tellers: bool = True) -> str:
+    """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study. Without
+    `tellers` members wrote to one another."""
+    said = _ended(ended) if tellers or ended is None else _too_few_wrote(ended)
+    return joined([said, cost(budget, spent)], " ")
+
+
+def _too_few_wrote(ended: UnsummedRound) -> Sentence:
+    return say(
+        "This study ended after its round {round}: too few members took part in it. All that they had hidden stays "
+        "hidden.",
+        round=ended.round + 1,
+    )
 
 
 def cost(budget: Budget, spent: int) -> Sentence:

@@ -136,10 +136,10 @@ async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: SentS
 
     body, arrangement = await exchanges.body(study, head), tellers_of(study.manifest)
     try:
-        ended = None if arrangement is None else parse_unsummed(arrangement, study.study, body)
+        ended = parse_unsummed(arrangement, study.study, body)
     except (Malformed, RejectedProof):
         ended = None
-    run.store.inclusion(study.study, {}, told(ended, *_held(run, study)))
+    run.store.inclusion(study.study, {}, told(ended, *_held(run, study), tellers=arrangement is not None))
 
 
 def give_up(run: StudyRun, study: SentStudy) -> None:

@@ -7,85 +7,40 @@ Each window's are made in the same steps. No step but the fourth takes a time th
 3. All of this is journalled as begun. The data was not opened yet.
 4. Children evaluate the queries, and make what the packets say of the answers, in messages of fixed size.
 5. At the deadline the message is taken up. If it is not there, the missing answer is what the packets say.
+   Letters that stand on no record are made without a child: no deadline can change them (`peer.run.letters`).
 6. Every packet is finished (`peer.release`) and journalled with its charge. It leaves at its time.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from attrs import evolve, field, frozen
 
-from anon.credential import Credential, pseudonym
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
-from anon.protocols.outgoing import Outgoing
-from anon.protocols.sortition import tag_context
+from anon.protocols.outgoing import Outgoing, Writing
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.data.evaluate import answers_of, missing
-from peer.data.making.content import Making, SlotRequest, made, read_made
+from peer.data.making.content import made, read_made
 from peer.data.making.work import work_of
 from peer.protocols.contract import part_of
 from peer.release import SlotRandomness, release
 from peer.rules.lifecycle import Event
 from peer.rules.schedule import QUERYING, in_time, making_allowance
-from peer.rules.study_secrets import StudySecrets
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
-from peer.run.plan import Slots, is_settled, undecided
+from peer.run.letters import has_board, seated, silenced, unread_letters, with_board
+from peer.run.packet_inputs import MakingStart, PacketInputs, documents_of
+from peer.run.plan import is_settled, undecided
 from peer.store.outbox import Covering, ScheduledPacket
 from peer.store.records import AnsweringStudy, EvaluatingStudy, Evaluation, MemberStudy
 from peer.threads import off_loop
 
 SendTimes = Mapping[int, float | None]
 """By slot; None where the window had passed."""
-
-
-@frozen
-class PacketInputs:
-    """All that the packets of a window are made from beside the answers, and what makes them the peer's own."""
-
-    manifest: Manifest = field(repr=False)
-    secrets: StudySecrets
-    credential: Credential = field(repr=False)
-    seed: bytes
-    slots: Slots
-    documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
-
-    def drawn(self, slot: int, survey: int, answers: bytes | None = None) -> SlotRandomness:
-        """The slot's random bytes, for these answers, or None for the missing answer that is made beforehand. Only
-        documents that its survey needs count: others are there or not by chance."""
-        grounds = [self.credential.public_key, self.credential.header, self.seed, survey.to_bytes(4, "big")]
-        if answers is not None:
-            needed = part_of(self.manifest).needs(self.manifest, survey)
-            bodies = [document.body for document in self.documents if (document.kind, document.part) in needed]
-            grounds += [hashlib.sha256(answers).digest(), *bodies]
-        return SlotRandomness(self.secrets.drawn[slot], *grounds)
-
-    def begun(self, answers: bytes | None = None) -> MakingStart:
-        """The random bytes of every slot, and what a child is told of them."""
-        draws = {slot: self.drawn(slot, survey, answers) for slot, survey in self.slots}
-        places = tuple(self._place(slot, survey, draws[slot]) for slot, survey in self.slots)
-        given = missing(self.manifest) if answers is None else answers
-        return MakingStart(draws, Making(self.manifest.to_bytes(), given, places, self.documents))
-
-    def _place(self, slot: int, survey: int, draw: SlotRandomness) -> SlotRequest:
-        asked = self.manifest.survey(survey)
-        if not asked.exact:
-            return SlotRequest(slot, survey)
-        tag = pseudonym(self.credential, tag_context(self.manifest, slot))
-        return SlotRequest(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
-
-
-@frozen
-class MakingStart:
-    """A making that begins: the random bytes by slot, of which those of shares are given away, and the request."""
-
-    draws: Mapping[int, SlotRandomness] = field(repr=False)
-    told: Making
 
 
 @frozen
@@ -109,7 +64,7 @@ def taken_up(
     """The content of the packets, and the random bytes that finish them: the same work whatever the message holds."""
     # Another length is no message: the child was late, or it died.
     if len(message) == len(otherwise.message):
-        with suppress(Malformed, ValueError):  # no child of ours writes such a message
+        with suppress(Malformed, ValueError, KeyError):  # no child of ours writes such a message
             return read_made(inputs.manifest, inputs.slots, message), begun.draws
     return read_made(inputs.manifest, inputs.slots, otherwise.message), otherwise.draws
 
@@ -124,7 +79,8 @@ def released(
         if send_at is None:
             missed.append(wish.slot)
             continue
-        made_of = release(inputs.manifest.study_id, inputs.manifest, wish, inputs.credential, draws[wish.slot])
+        ready = seated(inputs, wish) if isinstance(wish, Writing) else wish
+        made_of = release(inputs.manifest.study_id, inputs.manifest, ready, inputs.credential, draws[wish.slot])
         packets.append(ScheduledPacket(made_of, send_at))
     return packets, missed
 
@@ -143,7 +99,9 @@ async def make_by_deadline(
     work = work_of(begun.told, manifest, len(otherwise.message))
     message = await run.tools.evaluate(work, max(0.0, evaluation.due - run.now()))
     wishes, draws = taken_up(inputs, message, begun, otherwise)
-    await _store_made(run, inputs, answers, wishes, draws, evaluation.send_times)
+    fixed = evolve(inputs, secrets=inputs.secrets.fixed(answers))
+    letters, drawn = await off_loop(unread_letters, fixed)
+    await _store_made(run, fixed, answers, [*wishes, *letters], {**draws, **drawn}, evaluation.send_times)
 
 
 async def _store_made(
@@ -156,23 +114,31 @@ async def _store_made(
 ) -> None:
     study = inputs.manifest.study_id
     packets, missed = await off_loop(released, inputs, wishes, draws, send_times)
-    run.store.record_evaluated(study, answers, packets, missed)
+    missed += [slot for slot, _survey in inputs.slots if slot not in {wish.slot for wish in wishes}]
+    closed = run.tools.vault.close(inputs.secrets.to_bytes()) if has_board(inputs.manifest) else None
+    run.store.record_evaluated(study, answers, packets, missed, closed)
     settle_if_done(run, study)
 
 
 async def go_on_without(run: StudyRun, study: EvaluatingStudy) -> None:
     """Making the packets of a window was begun, and this process or machine came down before its end: they say that the
-    answer is missing. Nothing else is different. A study that a restore barred sends nothing. A study whose missing
-    answer fits no packet ends: no later try would fit it."""
+    answer is missing. Nothing else is different, but that letters are not written: this member is away from then on. A
+    study that a restore barred sends nothing. A study whose missing answer fits no packet ends: no later try would fit
+    it."""
     manifest, secrets, evaluation = study.manifest, run.secrets(study), study.evaluation
     slots = [(slot, study.draws[slot]) for slot in evaluation.send_times]
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots)
     answers = missing(manifest) if study.snapshot is None else study.snapshot
     begun = await off_loop(inputs.begun)
     times = dict.fromkeys(evaluation.send_times) if study.barred else evaluation.send_times
-    wishes = read_made(manifest, slots, evaluation.missing)
+    wishes = [
+        wish
+        for wish in read_made(manifest, slots, evaluation.missing)
+        if not manifest.survey(wish.survey).pseudonymous
+    ]
+    fixed = evolve(inputs, secrets=secrets.fixed(answers))
     try:
-        await _store_made(run, inputs, answers, wishes, begun.draws, times)
+        await _store_made(run, fixed, answers, wishes, begun.draws, times)
     except (Malformed, RejectedProof) as fault:
         run.store.end(study.study, Event.CHECK_FAILED, str(fault))
 
@@ -202,6 +168,10 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
     try:
         await off_loop(demand_sound, manifest, documents)
+        if has_board(manifest):
+            inputs = await off_loop(with_board, inputs, study.roster_digest, run.tools.random_bytes)
+            if silent := silenced(inputs, run.store.outbox(study.study)):
+                return run.store.journal(study.study, (), silent)
         otherwise = await off_loop(without_answers, inputs)
     except (Malformed, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
@@ -248,11 +218,6 @@ def asked_at_first(manifest: Manifest, draws: Sequence[int]) -> list[tuple[int, 
         for slot, survey in enumerate(draws)
         if not documents_of(manifest, surveys_in(manifest, manifest.survey(survey).window))
     ]
-
-
-def documents_of(manifest: Manifest, surveys: Sequence[int]) -> list[tuple[str, int]]:
-    """The documents (kind, part) without which one of the surveys cannot be answered."""
-    return sorted({needed for survey in surveys for needed in part_of(manifest).needs(manifest, survey)})
 
 
 def surveys_in(manifest: Manifest, window: Window) -> list[int]:

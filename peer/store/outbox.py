@@ -78,9 +78,15 @@ class OutboxStore(StoreFile):
             _cover(connection, study, cover)
 
     def record_evaluated(
-        self, study: bytes, snapshot: bytes, packets: Sequence[ScheduledPacket], missed: Sequence[int]
+        self,
+        study: bytes,
+        snapshot: bytes,
+        packets: Sequence[ScheduledPacket],
+        missed: Sequence[int],
+        secrets: bytes | None = None,
     ) -> None:
         """The deadline has come: store the snapshot, and charges and finished packets together, before any byte leaves.
+        `secrets`: closed by the vault, where the answers fixed more of them.
 
         Raises `Conflict` when that was done before, or the study was ended meanwhile, `Refused` when the reservation
         does not cover it; then nothing is stored.
@@ -89,7 +95,8 @@ class OutboxStore(StoreFile):
             known = self._checked(connection, study)
             if not isinstance(known, EvaluatingStudy):
                 raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
-            rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None})
+            kept = {} if secrets is None else {"secrets": secrets}
+            rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None, **kept})
             _journal(connection, known, packets, missed)
 
     def journal(

@@ -1,0 +1,202 @@
+"""The board: the pages on which members read what other members wrote, one after each round with a written survey.
+
+1. `page_body`: the accepted packets of the round's written surveys, which the aggregator signs as a document.
+2. `read_page`: a page as a value, each packet at its place and of its lengths.
+3. `check_tokens`: every token of some pages holds, so that each text and letter is a member's own.
+4. `key_of`: the sealing key of a member, which its first letters tell.
+5. `mail_of`: the letters to one seat, opened; one that does not open is as if it had not been written.
+
+Everybody fetches every page. A member's seat is its pseudonym, and the aggregator's the empty tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Final, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+from anon.credential import PublicKey, Verifier
+from anon.crypto import labels
+from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
+from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.protocols.contract import DocumentArrived, Place, Round, SharedPart
+from anon.protocols.registry import protocol_of
+from anon.protocols.sortition import occasion_of, pseudonymous_slot, tag_context
+from anon.study.manifest import Manifest, Survey
+from anon.text.sentences import say
+from anon.transparency.transcript import entry_length
+from anon.wire.cbor import decode, encode, sha256
+from anon.wire.letters import AGGREGATOR, Written, letter_info
+from anon.wire.lists import list_length
+from anon.wire.messages import VERSION, credential_header
+from anon.wire.packets import TAG_BYTES, PublishedPacket, parse_published
+
+PAGE: Final = "page"
+"""The kind of a page. Its part is the number of its round."""
+Mail = Mapping[tuple[int, bytes], bytes]
+"""Letters that were opened, by survey and by the writer's tag."""
+Open = Callable[[bytes, bytes], bytes]
+"""Opens a sealed letter for a purpose. Raises `Malformed` and `RejectedProof`."""
+
+
+@frozen
+class Entry:
+    """A member's text and its sealed letters, and the digest of the packet that brought them."""
+
+    written: Written
+    digest: bytes
+
+
+@frozen(eq=False)
+class Page:
+    """The page of a round: by survey, by tag, what each member wrote. Its packets are kept for `check_tokens`."""
+
+    entries: Mapping[int, Mapping[bytes, Entry]] = field(repr=False)
+    packets: tuple[PublishedPacket, ...] = field(repr=False)
+
+    def texts(self, survey: int) -> dict[bytes, bytes]:
+        """The open texts of a survey, by tag, in the order of tags."""
+        return {tag: entry.written.text for tag, entry in self.entries[survey].items()}
+
+
+Pages = Mapping[int, Page]
+"""Pages by the number of their round."""
+
+
+@runtime_checkable
+class LettersPart(SharedPart, Protocol):
+    """The shared part of a protocol whose members write letters to one another."""
+
+    def circle(self, study: Manifest, survey: Survey, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
+        """The tags that this member writes to in a survey, in order, at most its `m`; the empty one is the aggregator's
+        seat. It follows from the pages of earlier rounds alone, so that reader and writer find the same. Never raises.
+        """
+
+
+def page_of(number: int) -> Place:
+    """The place of the page after a round."""
+    return PAGE, number
+
+
+def written_in(study: Manifest, study_round: Round) -> list[int]:
+    """The written surveys of a round."""
+    return [number for number in study_round.surveys if study.survey(number).written]
+
+
+def board_before(study: Manifest, survey: int) -> list[Place]:
+    """The pages and the seats' documents of all rounds before that of a written survey: whoever writes read them."""
+    places: list[Place] = []
+    for number, study_round in enumerate(protocol_of(study).rounds(study)):
+        if survey in study_round.surveys:
+            return places
+        places += [page_of(number)] * bool(written_in(study, study_round))
+        places += [study_round.seat] if study_round.seat is not None else []
+    return places
+
+
+def longest_page(study: Manifest, surveys: Sequence[int]) -> int:
+    """Bytes of the longest page with these surveys: everybody wrote."""
+    lengths = [list_length(study.cohort.maximum, entry_length(study, study.survey(number))) for number in surveys]
+    return len(page_body(bytes(32), 255, ())) + sum(lengths)
+
+
+def page_body(study: bytes, number: int, plaintexts: Sequence[bytes]) -> bytes:
+    """The page of a round. `plaintexts`: published packets, sorted by survey and tag."""
+    return encode([VERSION, study, number, list(plaintexts)])
+
+
+def read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
+    """The page of a round. Raises `Malformed` for one that no honest aggregator signs. Its tokens are not checked."""
+    fields = decode(body_untrusted, PAGE)
+    if not isinstance(fields, list) or len(fields) != 4 or fields[:3] != [VERSION, study.study_id, number]:
+        raise _unfit()
+    if type(fields[3]) is not list or not all(type(packet) is bytes for packet in fields[3]):
+        raise _unfit()
+    surveys = written_in(study, protocol_of(study).rounds(study)[number])
+    packets = tuple(map(parse_published, fields[3]))
+    places = [(packet.survey, packet.token[:TAG_BYTES]) for packet in packets]
+    if not all(place < following for place, following in pairwise(places)):
+        raise _unfit()
+    entries: dict[int, dict[bytes, Entry]] = {survey: {} for survey in surveys}
+    for (survey, tag), packet in zip(places, packets, strict=True):
+        if survey not in entries or packet.digests or packet.occasion != occasion_of(study, packet.slot):
+            raise _unfit()
+        if [row.survey for row in study.slots[packet.slot].rows] != [survey]:
+            raise _unfit()
+        written = study.survey(survey).parse_written(packet.report)
+        entries[survey][tag] = Entry(written, sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    return Page(entries, packets)
+
+
+def read_pages(study: Manifest, documents: Sequence[DocumentArrived]) -> dict[int, Page]:
+    """The pages among documents. Raises `Malformed`."""
+    return {
+        arrived.part: read_page(study, arrived.part, arrived.body) for arrived in documents if arrived.kind == PAGE
+    }
+
+
+def check_tokens(
+    study: Manifest, roster_digest: bytes, pages: Sequence[Page], random_bytes: Callable[[int], bytes]
+) -> None:
+    """Raises `RejectedProof` for a page with a packet that no member sent. About .75 ms a packet with the native curve.
+    """
+    items = [
+        (packet.token, tag_context(study, packet.slot), packet.presentation_header())
+        for page in pages
+        for packet in page.packets
+    ]
+    if not items:
+        return
+    header = credential_header(study.study_id, roster_digest)
+    verifier = Verifier(PublicKey(study.credential_key), header, study.packets)
+    if any(isinstance(verdict, AnonmlError) for verdict in verifier.check_batch(items, random_bytes)):
+        raise RejectedProof(say("a page of this study has a letter that no member wrote; nothing more is sent"))
+
+
+def keys_survey(study: Manifest) -> int:
+    """The survey whose texts begin with the members' sealing keys; -1 where nobody writes letters."""
+    slot = pseudonymous_slot(study)
+    return slot if slot < 0 else study.slots[slot].rows[0].survey
+
+
+def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:
+    """The sealing key of a seat: of a member that told one, or the aggregator's own. None for whoever told none."""
+    if tag == AGGREGATOR:
+        return study.sealing_key
+    keys = keys_survey(study)
+    entry = next((page.entries[keys].get(tag) for page in pages.values() if keys in page.entries), None)
+    return None if entry is None else entry.written.text[:PUBLIC_KEY_SIZE]
+
+
+def seats_of(study: Manifest, survey: int, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
+    """The tags that a member writes to in a survey: those of its circle that have a key, in their order."""
+    part = protocol_of(study)
+    if not isinstance(part, LettersPart) or not study.survey(survey).m:
+        return ()
+    circle = part.circle(study, study.survey(survey), writer, pages)
+    return tuple(tag for tag in circle if key_of(study, pages, tag) is not None)[: study.survey(survey).m]
+
+
+def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[tuple[int, bytes], bytes]:
+    """The letters to a seat, opened. What does not open is left out: its writer wrote nothing to this seat."""
+    mail: dict[tuple[int, bytes], bytes] = {}
+    for number, page in pages.items():
+        earlier = {before: known for before, known in pages.items() if before < number}
+        for survey, entries in page.entries.items():
+            if not study.survey(survey).m:
+                continue
+            for writer, entry in entries.items():
+                circle = seats_of(study, survey, writer, earlier)
+                if reader not in circle:
+                    continue
+                sealed = entry.written.letters[circle.index(reader)]
+                with suppress(Malformed, RejectedProof):
+                    mail[survey, writer] = opens(sealed, letter_info(study.study_id, survey, writer, reader))
+    return mail
+
+
+def _unfit() -> Malformed:
+    return Malformed(say("a page of this study is not what its round can give; nothing more is sent"))

@@ -1,0 +1,106 @@
+"""The letters of a window: what was read on the board before, what stands on no record, and the seats of the rest.
+
+1. `with_board` checks the pages, opens what was written to this member, and recomputes its own random bytes.
+2. `silenced`: one whose own letters are not on the board as they left writes no more. It was away, or is a copy.
+3. `unread_letters` makes what stands on no record, in this process: nothing in it takes a time that data could change.
+4. `seated` gives a text and its letters their seats, to which `peer.release` seals them.
+
+Nothing of this is stored: it follows from the secrets of joining, the digest of the answers, and the board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import evolve
+
+from anon.credential import pseudonym
+from anon.crypto.sealing import SECRET_SIZE
+from anon.crypto.sealing.opening import Opener
+from anon.protocols.board import check_tokens, key_of, keys_survey, mail_of, read_pages, seats_of
+from anon.protocols.outgoing import OpenShares, Writing
+from anon.protocols.sortition import pseudonymous_slot, tag_context
+from anon.study.manifest import Manifest
+from peer.data.making.content import written_by
+from peer.protocols.contract import Correspondence, part_of
+from peer.release import SlotRandomness
+from peer.run.packet_inputs import PacketInputs
+from peer.store.records import OutboxEntry
+
+
+def has_board(manifest: Manifest) -> bool:
+    """True if members of the study read what others wrote."""
+    return any(survey.written for survey in manifest.surveys)
+
+
+def with_board(
+    inputs: PacketInputs, roster_digest: bytes, random_bytes: Callable[[int], bytes]
+) -> PacketInputs:
+    """The same, with the board among its documents read. Raises `Malformed` and `RejectedProof` for a page that no
+    honest aggregator signs: nothing more is sent then."""
+    manifest = inputs.manifest
+    pages = read_pages(manifest, inputs.documents)
+    check_tokens(manifest, roster_digest, list(pages.values()), random_bytes)
+    if pseudonymous_slot(manifest) < 0:
+        return evolve(inputs, known=Correspondence(b"", {}, {}, pages))
+    tag = pseudonym(inputs.credential, tag_context(manifest, pseudonymous_slot(manifest)))
+    slots = {row.survey: slot.slot for slot in manifest.slots for row in slot.rows}
+    draws = {
+        survey: inputs.drawn(slots[survey], survey, inputs.secrets.letters)
+        for page in pages.values()
+        for survey in page.entries
+        if manifest.survey(survey).pseudonymous
+    }
+    keys = keys_survey(manifest)
+    mail = mail_of(manifest, pages, tag, Opener(draws[keys](SECRET_SIZE)).open) if keys in draws else {}
+    known = Correspondence(tag, {}, mail, pages)
+    part = part_of(manifest)
+    own = {
+        survey: draw(part.random_size(manifest, manifest.survey(survey)))
+        for survey, draw in draws.items()
+        if not evolve(inputs, known=None if survey == keys else known).reads(survey)
+    }
+    return evolve(inputs, known=evolve(known, own=own))
+
+
+def silenced(inputs: PacketInputs, outbox: Sequence[OutboxEntry]) -> list[int]:
+    """The slots of letters that this member does not write, since its earlier ones are not on the board as they left.
+    Then it was away, or the board has those of a copy of this home."""
+    known, manifest = inputs.known, inputs.manifest
+    if known is None:
+        return []
+    left = {entry.survey: entry.digest for entry in outbox}
+    seen = {
+        survey: entries[known.tag].digest if known.tag in entries else None
+        for page in known.pages.values()
+        for survey, entries in page.entries.items()
+        if manifest.survey(survey).pseudonymous
+    }
+    if all(digest is not None and digest == left.get(survey) for survey, digest in seen.items()):
+        return []
+    return [slot for slot, survey in inputs.slots if manifest.survey(survey).pseudonymous]
+
+
+def unread_letters(inputs: PacketInputs) -> tuple[list[Writing], dict[int, SlotRandomness]]:
+    """The letters of a window that stand on no record, and the random bytes that finish them."""
+    wishes, draws = list[Writing](), dict[int, SlotRandomness]()
+    for slot, survey in inputs.slots:
+        if inputs.reads(survey):
+            continue
+        draw = draws[slot] = inputs.drawn(slot, survey, inputs.secrets.letters)
+        first = survey == keys_survey(inputs.manifest)
+        key = Opener(draw(SECRET_SIZE)).public_key if first else b""
+        told = inputs.told((inputs.place(slot, survey, draw),), b"")
+        text, *letters = written_by(told, inputs.manifest, None)[slot]
+        wishes.append(Writing(slot, survey, OpenShares(key + text, tuple(letters)), read=False))
+    return wishes, draws
+
+
+def seated(inputs: PacketInputs, wish: Writing) -> Writing:
+    """The wish with the seats that its letters are for."""
+    if inputs.known is None:
+        return wish
+    manifest, known = inputs.manifest, inputs.known
+    seats = seats_of(manifest, wish.survey, known.tag, known.pages)
+    keys = [(tag, key_of(manifest, known.pages, tag)) for tag in seats]
+    return evolve(wish, seats=tuple((tag, key) for tag, key in keys if key is not None))

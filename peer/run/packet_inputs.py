@@ -1,0 +1,88 @@
+"""All that the packets of a window are made from, beside the answers, and what a child is told of it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from anon.credential import Credential, pseudonym
+from anon.protocols.board import board_before
+from anon.protocols.contract import DocumentArrived
+from anon.protocols.sortition import tag_context
+from anon.study.manifest import Manifest
+from peer.data.evaluate import missing
+from peer.data.making.content import Making, SlotRequest
+from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
+from peer.release import SlotRandomness
+from peer.rules.study_secrets import StudySecrets
+from peer.run.plan import Slots
+
+
+@frozen
+class PacketInputs:
+    """All that the packets of a window are made from beside the answers, and what makes them the peer's own."""
+
+    manifest: Manifest = field(repr=False)
+    secrets: StudySecrets
+    credential: Credential = field(repr=False)
+    seed: bytes
+    slots: Slots
+    documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
+    known: Correspondence | None = field(default=None, repr=False)
+
+    def drawn(self, slot: int, survey: int, answers: bytes | None = None) -> SlotRandomness:
+        """The slot's random bytes, for these answers, or None for the missing answer that is made beforehand. Only
+        documents that its survey needs count: others are there or not by chance."""
+        grounds = [self.credential.public_key, self.credential.header, self.seed, survey.to_bytes(4, "big")]
+        if answers is not None:
+            needed = documents_of(self.manifest, [survey])
+            bodies = [document.body for document in self.documents if (document.kind, document.part) in needed]
+            grounds += [hashlib.sha256(answers).digest(), *bodies]
+        return SlotRandomness(self.secrets.drawn[slot], *grounds)
+
+    def reads(self, survey: int) -> bool:
+        """False for letters that stand on no record."""
+        if not self.manifest.survey(survey).pseudonymous:
+            return True
+        part, known = part_of(self.manifest), self.known
+        if known is None or not isinstance(part, CorrespondingPart):  # the first letters: sealing keys
+            return False
+        return part.reads(self.manifest, self.manifest.survey(survey), known.tag, known.pages)
+
+    def begun(self, answers: bytes | None = None) -> MakingStart:
+        """The random bytes of every slot that stands on the record, and what a child is told of them."""
+        reading = [(slot, survey) for slot, survey in self.slots if self.reads(survey)]
+        draws = {slot: self.drawn(slot, survey, answers) for slot, survey in reading}
+        places = tuple(self.place(slot, survey, draws[slot]) for slot, survey in reading)
+        given = missing(self.manifest) if answers is None else answers
+        return MakingStart(draws, self.told(places, given))
+
+    def told(self, places: tuple[SlotRequest, ...], answers: bytes) -> Making:
+        """All that is told of what these places are filled with."""
+        told = Making(self.manifest.to_bytes(), answers, places, self.documents)
+        return told if self.known is None else evolve(told, own=self.known.own, mail=self.known.mail)
+
+    def place(self, slot: int, survey: int, draw: SlotRandomness) -> SlotRequest:
+        """The request to fill a slot."""
+        asked = self.manifest.survey(survey)
+        if not asked.exact and not asked.written:
+            return SlotRequest(slot, survey)
+        tag = pseudonym(self.credential, tag_context(self.manifest, slot))
+        return SlotRequest(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
+
+
+@frozen
+class MakingStart:
+    """A making that begins: the random bytes by slot, of which those of shares are given away, and the request."""
+
+    draws: Mapping[int, SlotRandomness] = field(repr=False)
+    told: Making
+
+
+def documents_of(manifest: Manifest, surveys: Sequence[int]) -> list[tuple[str, int]]:
+    """The documents (kind, part) without which one of the surveys cannot be answered; of a written one all of the board
+    before."""
+    board = {place for survey in surveys if manifest.survey(survey).written for place in board_before(manifest, survey)}
+    return sorted(board.union(*(part_of(manifest).needs(manifest, survey) for survey in surveys)))
