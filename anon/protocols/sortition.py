@@ -70,6 +70,11 @@ def tag_context(manifest: Manifest, slot: int) -> bytes:
     return occasion.tag_context() if first == slot else occasion_of(manifest, first).tag_context()
 
 
+def has_letters(manifest: Manifest) -> bool:
+    """True if members of the study write to one another."""
+    return pseudonymous_slot(manifest) >= 0
+
+
 @lru_cache(maxsize=64)
 def pseudonymous_slot(manifest: Manifest) -> int:
     """The first slot with letters: its packets tell the members' sealing keys. -1 where nobody writes to others."""

@@ -243,6 +243,26 @@ def report(
     Terminal().print(f"written to {target}; open it in a browser", soft_wrap=True)
 
 
+def received(
+    study: Annotated[str, typer.Argument(help="The id of a study you joined.")],
+    folder: Annotated[Path, typer.Argument(help="The new folder to write to.")],
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Write the results of a study that are yours alone; `anonml peer predict` takes a model among them."""
+    from anon.storage.private_files import new_private
+
+    peer = open_view(home)
+    results = peer.store.received(pick(peer, study))
+    if not results:
+        raise Refused("there is no result of this study for you alone; the published ones are for everybody")
+    _demand_new(folder)
+    folder.mkdir(mode=0o700)
+    for (kind, part), body in results.items():
+        with new_private(folder / f"{kind}-{part}.json") as written:
+            written.write(body)
+    Terminal().print(f"{len(results)} written to {folder}", soft_wrap=True)
+
+
 def _warn(message: str) -> None:
     Terminal(stderr=True).print(styled("[bold yellow]missing:[/] {message}", message=inline(message)))
 

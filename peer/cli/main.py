@@ -271,6 +271,7 @@ def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
 
 app.command(rich_help_panel=WATCH)(own_commands.predict)
 app.command(rich_help_panel=WATCH)(own_commands.report)
+app.command(rich_help_panel=WATCH)(own_commands.received)
 app.command(rich_help_panel=WATCH)(own_commands.tables)
 app.command(rich_help_panel=WATCH)(pause_commands.pause)
 app.command(rich_help_panel=WATCH)(pause_commands.resume)

@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from anon.credential import Credential
+from anon.protocols.sortition import has_letters
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CheckedLists
 from peer.data.evaluate import Evaluate
@@ -77,7 +78,7 @@ class StudyRun:
 
     def settled_events(self) -> tuple[Event, ...]:
         """The events of a study when every slot is decided and nothing is queued."""
-        if self.tools.settings.check_inclusion:
+        if self.tools.settings.check_inclusion or has_letters(self.store.study(self.study).manifest):
             return (Event.SLOTS_SETTLED,)
         return (Event.SLOTS_SETTLED, Event.INCLUSION_SETTLED)
 

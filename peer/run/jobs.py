@@ -123,6 +123,11 @@ class FetchDigests:
 
 
 @frozen
+class Receive:
+    """Read the whole board once more, for the results that are this member's alone."""
+
+
+@frozen
 class Conclude:
     """All transcripts are here, or of each the buckets that were drawn."""
 
@@ -135,11 +140,11 @@ class GiveUpTranscripts:
 Job = (
     Enrol | Withdraw | Verify | FetchMembers | Begin | Look | GoOnWithout | Answer | Miss
     | CheckHeads | CheckBefore | Send | Settle
-    | ChooseTranscripts | FetchDigests | Conclude | GiveUpTranscripts
+    | ChooseTranscripts | FetchDigests | Receive | Conclude | GiveUpTranscripts
 )
 YIELDING = (
     Verify, FetchMembers, Begin, Look, Answer, CheckHeads, CheckBefore, Send,
-    ChooseTranscripts, FetchDigests,
+    ChooseTranscripts, FetchDigests, Receive,
 )  # fmt: skip
 """Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""
 

@@ -5,27 +5,39 @@
 3. `unread_letters` makes what stands on no record, in this process: nothing in it takes a time that data could change.
 4. `seated` gives a text and its letters their seats, to which `peer.release` seals them.
 
-Nothing of this is stored: it follows from the secrets of joining, the digest of the answers, and the board.
+5. `receive` reads the whole board when the last round is over, for results that are this member's alone.
+
+Nothing of this but those results is stored. It follows from the secrets of joining, the digest of the answers, and the
+board.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import evolve
 
 from anon.credential import pseudonym
 from anon.crypto.sealing import SECRET_SIZE
 from anon.crypto.sealing.opening import Opener
+from anon.errors import Malformed, RejectedProof
 from anon.protocols.board import check_tokens, key_of, keys_survey, mail_of, read_pages, seats_of
+from anon.protocols.contract import Place
+from anon.protocols.contract import documents_of as documents_of_rounds
 from anon.protocols.outgoing import OpenShares, Writing
+from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import pseudonymous_slot, tag_context
 from anon.study.manifest import Manifest
 from peer.data.making.content import written_by
-from peer.protocols.contract import Correspondence, part_of
+from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
 from peer.release import SlotRandomness
+from peer.run.context import StudyRun, credential_of
+from peer.run.exchanges import Exchanges
+from peer.run.jobs import Receive
 from peer.run.packet_inputs import PacketInputs
-from peer.store.records import OutboxEntry
+from peer.store.records import OutboxEntry, SentStudy
+from peer.threads import off_loop
 
 
 def has_board(manifest: Manifest) -> bool:
@@ -104,3 +116,23 @@ def seated(inputs: PacketInputs, wish: Writing) -> Writing:
     seats = seats_of(manifest, wish.survey, known.tag, known.pages)
     keys = [(tag, key_of(manifest, known.pages, tag)) for tag in seats]
     return evolve(wish, seats=tuple((tag, key) for tag, key in keys if key is not None))
+
+
+async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:
+    """Keep the results for this member alone, if the protocol has such. A member that fell silent has none."""
+    manifest, part = study.manifest, part_of(study.manifest)
+    chain = await exchanges.chain(study)
+    places = documents_of_rounds(protocol_of(manifest).rounds(manifest))
+    documents = tuple([await exchanges.document(study, chain, kind, number) for kind, number in places])
+    secrets = run.secrets(study)
+    slots = [(slot, survey) for slot, survey in enumerate(study.draws) if manifest.survey(survey).pseudonymous]
+    inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
+    results: Mapping[Place, bytes] = {}
+    # A board that is bad, or that no part can read, gives no result; what was sent is looked for all the same.
+    with suppress(Malformed, RejectedProof):
+        read = await off_loop(with_board, inputs, study.roster_digest, run.tools.random_bytes)
+        silent = silenced(read, run.store.outbox(study.study))
+        if read.known is not None and isinstance(part, CorrespondingPart) and not silent:
+            results = await off_loop(part.received, manifest, read.known, documents)
+    run.store.receive(study.study, results)
+    run.memory = run.memory.with_done(Receive())

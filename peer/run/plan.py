@@ -26,6 +26,7 @@ from typing import Any
 
 from attrs import frozen
 
+from anon.protocols.sortition import has_letters
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.rules.packet_lifecycle import Status
@@ -61,6 +62,7 @@ from peer.run.jobs import (
     Job,
     Look,
     Miss,
+    Receive,
     RunnerMemory,
     Send,
     Settle,
@@ -245,7 +247,7 @@ def _withdraw(_study: LeavingStudy, inputs: PlanInputs) -> Timed:
 
 
 def _give_up_transcripts(study: SentStudy, inputs: PlanInputs) -> Timed:
-    if not _all_fetched(inputs.memory):
+    if not _all_fetched(study, inputs.memory):
         yield inputs.at(GiveUpTranscripts(), study.manifest.timetable.ends + inputs.settings.inclusion_patience)
 
 
@@ -262,8 +264,14 @@ def _fetch_digests(study: SentStudy, inputs: PlanInputs) -> Timed:
             yield inputs.apart(fetch, partial(draw_spread, closed, ends, inputs.now))
 
 
-def _conclude(_study: SentStudy, inputs: PlanInputs) -> Timed:
-    if _all_fetched(inputs.memory):
+def _receive(study: SentStudy, inputs: PlanInputs) -> Timed:
+    closed, ends = transcript_interval(study.manifest)
+    if has_letters(study.manifest) and Receive() not in inputs.memory.done:
+        yield inputs.timed(Receive(), partial(draw_spread, closed, ends, inputs.now))
+
+
+def _conclude(study: SentStudy, inputs: PlanInputs) -> Timed:
+    if _all_fetched(study, inputs.memory):
         yield inputs.at(Conclude(), 0.0)
 
 
@@ -276,7 +284,7 @@ JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
     EvaluatingStudy: (_go_on_without,),
     AnsweringStudy: _COLLECTING,
     DecidedStudy: _COLLECTING,
-    SentStudy: (_give_up_transcripts, _choose_transcripts, _fetch_digests, _conclude),
+    SentStudy: (_give_up_transcripts, _choose_transcripts, _fetch_digests, _receive, _conclude),
     LeavingStudy: (_withdraw,),
 }
 """The jobs of each state, by the class of its studies. A study that is over has none."""
@@ -386,5 +394,7 @@ def _missed(study: Study, window: Window, now: float) -> bool:
     return study.barred or not in_time(study.manifest, window, now + making_allowance(study.manifest, window))
 
 
-def _all_fetched(memory: RunnerMemory) -> bool:
-    return memory.digests is not None and memory.done.issuperset(memory.digests)
+def _all_fetched(study: SentStudy, memory: RunnerMemory) -> bool:
+    if memory.digests is None or (has_letters(study.manifest) and Receive() not in memory.done):
+        return False
+    return memory.done.issuperset(memory.digests)

@@ -30,11 +30,13 @@ from peer.run.jobs import (
     Job,
     Look,
     Miss,
+    Receive,
     Send,
     Settle,
     Verify,
     Withdraw,
 )
+from peer.run.letters import receive
 from peer.run.make_packets import answer, go_on_without, miss, settle_if_done
 from peer.run.plan import next_job, retry_at
 from peer.run.send import check_before, check_heads, put_off, send
@@ -161,6 +163,8 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
             await choose_transcripts(run, exchanges, sent)
         case FetchDigests() as fetch, SentStudy() as sent:
             await fetch_digests(run, exchanges, sent, fetch)
+        case Receive(), SentStudy() as sent:
+            await receive(run, exchanges, sent)
         case Conclude(), SentStudy() as sent:
             conclude(run, sent, "")
         case GiveUpTranscripts(), SentStudy() as sent:

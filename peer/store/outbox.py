@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from anon.errors import Conflict
+from anon.protocols.contract import Place
 from anon.text.sentences import say
 from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import Event, State, Unlisted
@@ -160,6 +161,18 @@ class OutboxStore(StoreFile):
         with self._writing("end") as connection:
             for event in events:
                 apply(connection, study, event)
+
+    def receive(self, study: bytes, results: Mapping[Place, bytes]) -> None:
+        """Keep the results that are this member's alone."""
+        with self._writing("results") as connection:
+            for (kind, part), body in results.items():
+                columns = {"study": study, "kind": kind, "part": part, "body": body}
+                rows.insert(connection, "received", columns, "INSERT OR REPLACE")
+
+    def received(self, study: bytes) -> dict[Place, bytes]:
+        """The results of a study that are this member's alone, each in its one spelling."""
+        stored = self._rows("SELECT * FROM received WHERE study = ? ORDER BY kind, part", study)
+        return {(row["kind"], row["part"]): row["body"] for row in stored}
 
     def inclusion(self, study: bytes, found: Mapping[PacketKey, PacketEvent], reason: str) -> None:
         """The findings about each slot in the transcript; the study is over."""

@@ -75,6 +75,10 @@ async def test_a_sum_under_masks_is_right_to_the_unit_and_audited(tmp_path: Path
             (status,) = app.status()
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED] * 6)
             assert status.spent == world.live.manifest.epsilon
+        heard = [app.store.received(world.live.study) for app in world.peers]
+        assert sorted(map(len, heard)) == [0, 0, 1, 1]
+        told = {results[letters.GROUP] for results in heard if results}
+        assert len(told) == 2  # each of the two hears the other's greeting alone
 
 
 def evidence(world: World, bodies: Mapping[tuple[str, int], bytes]) -> tuple[bytes, dict[int, bytes]]:

@@ -82,3 +82,12 @@ CREATE TABLE waiting (
     study BLOB PRIMARY KEY,
     link BLOB NOT NULL
 ) STRICT;
+
+-- Results of studies with letters that are this member's alone (anon/protocols/board.py).
+CREATE TABLE received (
+    study BLOB NOT NULL,
+    kind TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (study, kind, part)
+) STRICT;
