@@ -69,7 +69,6 @@ from anon.protocols.registry import charge_of
 from anon.protocols.sortition import occasion_of, pseudonymous_slot, tag_context
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
-from anon.wire.letters import letter_info
 from anon.wire.packets import Dummy, Packet, SealedPacket
 from peer.protocols.contract import CorrespondingPart, PerturbingPart, SharingPart, part_of
 
@@ -199,6 +198,8 @@ def _shared(
 
 
 def _written(manifest: Manifest, survey: Survey, writing: Writing, tag: bytes) -> WrittenReport:
+    from anon.wire.letters import letter_info  # late: studies without letters load nothing of them
+
     seals = [
         partial(seal, public_key=key, info=letter_info(manifest.study_id, survey.survey, tag, seat))
         for seat, key in writing.seats

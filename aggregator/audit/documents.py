@@ -21,7 +21,6 @@ from aggregator.protocols.contract import EndingPart, LearningResult, SummingPar
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.learn import TranscriptCounts, counted, prints_of, report_again
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.board import check_tokens, page_of, read_page
 from anon.protocols.contract import Place, Round, documents_of
 from anon.protocols.kinds import is_given
 from anon.protocols.registry import Protocols, check_study, protocol_of
@@ -267,6 +266,8 @@ class _Audit:
     def _check_page(self, number: int, study_round: Round, checked: CheckedTranscripts | None) -> None:
         """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. What the
         aggregator's own seat said cannot be made again. Where too few wrote, nothing follows."""
+        from anon.protocols.board import check_tokens, page_of, read_page  # late: in studies with letters alone
+
         place, name = page_of(number), f"page {number}"
         if place not in self.bodies:
             return

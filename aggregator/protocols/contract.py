@@ -9,19 +9,22 @@ No part sees all packets at once. They come in pieces of any size, and what `tal
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from attrs import field, frozen
 
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.board import Mail
 from anon.protocols.contract import Place
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
+
+if TYPE_CHECKING:
+    from anon.protocols.board import Mail
+
 
 
 @frozen

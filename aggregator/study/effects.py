@@ -14,9 +14,7 @@ from aggregator.store.packets import in_words, slot_of
 from aggregator.study.bucketing import credentials_buckets, publish_in_buckets, roster_buckets, transcript_buckets
 from aggregator.study.learn import counted, learn_from_counts
 from aggregator.study.live import LiveStudy
-from aggregator.study.seat import seat_document
 from aggregator.study.sums import ROUND_ENDS, meeting_tellers, publish_no_sum, publish_sums
-from anon.protocols.board import page_body, page_of
 from anon.protocols.registry import protocol_of
 from anon.sharing.round_document import Why
 from anon.study.manifest import Survey
@@ -139,6 +137,9 @@ async def publish_counts(study: LiveStudy) -> None:
 
 async def publish_page(study: LiveStudy, surveys: Sequence[Survey]) -> None:
     """What members wrote in the round, for all to read; then what the aggregator's own seat says to it."""
+    from aggregator.study.seat import seat_document  # late: studies without letters load nothing of them
+    from anon.protocols.board import page_body, page_of
+
     closed = study.rounds[study.turn]
     packets = [
         packet

@@ -24,7 +24,7 @@ from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived, Place, Round, SharedPart
 from anon.protocols.registry import protocol_of
-from anon.protocols.sortition import occasion_of, pseudonymous_slot, tag_context
+from anon.protocols.sortition import keys_survey, occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.transparency.transcript import entry_length
@@ -154,12 +154,6 @@ def check_tokens(
     verifier = Verifier(PublicKey(study.credential_key), header, study.packets)
     if any(isinstance(verdict, AnonmlError) for verdict in verifier.check_batch(items, random_bytes)):
         raise RejectedProof(say("a page of this study has a letter that no member wrote; nothing more is sent"))
-
-
-def keys_survey(study: Manifest) -> int:
-    """The survey whose texts begin with the members' sealing keys; -1 where nobody writes letters."""
-    slot = pseudonymous_slot(study)
-    return slot if slot < 0 else study.slots[slot].rows[0].survey
 
 
 def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:

@@ -18,7 +18,6 @@ from attrs import field, frozen
 
 from anon.crypto.sealing_sizes import OVERHEAD
 from anon.ldp import RawCategory
-from anon.wire.letters import written_report
 
 Seal = Callable[[bytes], bytes]
 """Seals one share to one recipient, who alone can open it."""
@@ -154,6 +153,8 @@ def written(made: OpenShares, seals: Sequence[Seal], seats: int, letter: int) ->
 
     Raises `ValueError` for more letters than seals, a letter of another length, or a seal that adds no byte.
     """
+    from anon.wire.letters import written_report  # late: studies without letters load nothing of them
+
     if len(seals) > seats or len(made.shares) < len(seals) or any(len(body) != letter for body in made.shares):
         raise ValueError(f"expected letters of {letter} bytes, and one for each seat")
     closed = [seal(body) for seal, body in zip(seals, made.shares, strict=False)]

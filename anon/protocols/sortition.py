@@ -81,3 +81,14 @@ def pseudonymous_slot(manifest: Manifest) -> int:
     return next(
         (slot.slot for slot in manifest.slots if manifest.survey(slot.rows[0].survey).pseudonymous), -1
     )
+
+
+def keys_survey(study: Manifest) -> int:
+    """The survey whose texts begin with the members' sealing keys; -1 where nobody writes letters."""
+    slot = pseudonymous_slot(study)
+    return slot if slot < 0 else study.slots[slot].rows[0].survey
+
+
+def has_board(manifest: Manifest) -> bool:
+    """True if members of the study read what others wrote."""
+    return any(survey.written for survey in manifest.surveys)

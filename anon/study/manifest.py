@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -33,7 +34,9 @@ from anon.study.slots import Slot, demand_slots
 from anon.study.structuring import CARRIED, LEFT_OUT, make_converter, structure
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.letters import MOST_SEATS, Written, parse_written, written_size
+
+if TYPE_CHECKING:
+    from anon.wire.letters import Written
 
 VERSION = 2
 """Of this format. A program that knows another one alone tells its owner to update it."""
@@ -49,6 +52,8 @@ POSTED, LETTERS = "posted", "letters"
 letters has the one pseudonym that a member has for the whole study, and letters to others may stand beside the text."""
 LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 """Entries of an exact survey's vector; bytes of its report; bytes of a protocol's part of the manifest."""
+MOST_SEATS = 1024
+"""Of the circle that a member writes to in one survey."""
 LARGEST_PARAMETER = 2**64
 LONGEST_PURPOSE = 8000  # characters
 
@@ -151,6 +156,8 @@ class Survey:
     def report_size(self) -> int:
         """Bytes of a report, the same for every answer."""
         if self.written:
+            from anon.wire.letters import written_size  # late: studies without letters load nothing of them
+
             return written_size(self.size, self.m, self.letter_size)
         return self.size if self.exact else self.build().report_size
 
@@ -166,6 +173,8 @@ class Survey:
 
     def parse_written(self, report_untrusted: bytes) -> Written:
         """The text and the sealed letters of a written survey's report. Raises `Malformed`."""
+        from anon.wire.letters import parse_written
+
         return parse_written(report_untrusted, self.size, self.m, self.letter_size)
 
     def build(self) -> Mechanism:

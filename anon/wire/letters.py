@@ -20,8 +20,6 @@ from anon.wire.cbor import decode, encode
 
 AGGREGATOR = b""
 """The tag of the aggregator's seat."""
-MOST_SEATS = 1024
-"""Of a circle."""
 
 
 @frozen

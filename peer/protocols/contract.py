@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
-from anon.protocols.board import Mail, Pages
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Answer, OpenShares, RawVector, SealedShares
 from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey
+
+if TYPE_CHECKING:
+    from anon.protocols.board import Mail, Pages
+
 
 
 class PeerPart(Protocol):

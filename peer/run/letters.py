@@ -22,13 +22,12 @@ from anon.credential import pseudonym
 from anon.crypto.sealing import SECRET_SIZE
 from anon.crypto.sealing.opening import Opener
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.board import check_tokens, key_of, keys_survey, mail_of, read_pages, seats_of
+from anon.protocols.board import check_tokens, key_of, mail_of, read_pages, seats_of
 from anon.protocols.contract import Place
 from anon.protocols.contract import documents_of as documents_of_rounds
 from anon.protocols.outgoing import OpenShares, Writing
 from anon.protocols.registry import protocol_of
-from anon.protocols.sortition import pseudonymous_slot, tag_context
-from anon.study.manifest import Manifest
+from anon.protocols.sortition import keys_survey, pseudonymous_slot, tag_context
 from peer.data.making.content import written_by
 from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
 from peer.release import SlotRandomness
@@ -38,11 +37,6 @@ from peer.run.jobs import Receive
 from peer.run.packet_inputs import PacketInputs
 from peer.store.records import OutboxEntry, SentStudy
 from peer.threads import off_loop
-
-
-def has_board(manifest: Manifest) -> bool:
-    """True if members of the study read what others wrote."""
-    return any(survey.written for survey in manifest.surveys)
 
 
 def with_board(

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import ModuleType
 
 from attrs import evolve, field, frozen
 
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Outgoing, Writing
+from anon.protocols.sortition import has_board
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.data.evaluate import answers_of, missing
@@ -32,7 +34,6 @@ from peer.rules.lifecycle import Event
 from peer.rules.schedule import QUERYING, in_time, making_allowance
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
-from peer.run.letters import has_board, seated, silenced, unread_letters, with_board
 from peer.run.packet_inputs import MakingStart, PacketInputs, documents_of
 from peer.run.plan import is_settled, undecided
 from peer.store.outbox import Covering, ScheduledPacket
@@ -79,7 +80,7 @@ def released(
         if send_at is None:
             missed.append(wish.slot)
             continue
-        ready = seated(inputs, wish) if isinstance(wish, Writing) else wish
+        ready = _letters().seated(inputs, wish) if isinstance(wish, Writing) else wish
         made_of = release(inputs.manifest.study_id, inputs.manifest, ready, inputs.credential, draws[wish.slot])
         packets.append(ScheduledPacket(made_of, send_at))
     return packets, missed
@@ -99,9 +100,11 @@ async def make_by_deadline(
     work = work_of(begun.told, manifest, len(otherwise.message))
     message = await run.tools.evaluate(work, max(0.0, evaluation.due - run.now()))
     wishes, draws = taken_up(inputs, message, begun, otherwise)
-    fixed = evolve(inputs, secrets=inputs.secrets.fixed(answers))
-    letters, drawn = await off_loop(unread_letters, fixed)
-    await _store_made(run, fixed, answers, [*wishes, *letters], {**draws, **drawn}, evaluation.send_times)
+    if has_board(manifest):
+        inputs = evolve(inputs, secrets=inputs.secrets.fixed(answers))
+        letters, drawn = await off_loop(_letters().unread_letters, inputs)
+        wishes, draws = [*wishes, *letters], {**draws, **drawn}
+    await _store_made(run, inputs, answers, wishes, draws, evaluation.send_times)
 
 
 async def _store_made(
@@ -169,8 +172,8 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window
     try:
         await off_loop(demand_sound, manifest, documents)
         if has_board(manifest):
-            inputs = await off_loop(with_board, inputs, study.roster_digest, run.tools.random_bytes)
-            if silent := silenced(inputs, run.store.outbox(study.study)):
+            inputs = await off_loop(_letters().with_board, inputs, study.roster_digest, run.tools.random_bytes)
+            if silent := _letters().silenced(inputs, run.store.outbox(study.study)):
                 return run.store.journal(study.study, (), silent)
         otherwise = await off_loop(without_answers, inputs)
     except (Malformed, RejectedProof) as fault:
@@ -223,3 +226,10 @@ def asked_at_first(manifest: Manifest, draws: Sequence[int]) -> list[tuple[int, 
 def surveys_in(manifest: Manifest, window: Window) -> list[int]:
     """All surveys of a window, whoever draws them."""
     return [survey.survey for survey in manifest.surveys if survey.window == window]
+
+
+def _letters() -> ModuleType:
+    """Loaded where members write to each other, and in no other study."""
+    from peer.run import letters
+
+    return letters

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from anon.credential import Credential, pseudonym
-from anon.protocols.board import board_before
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.sortition import tag_context
 from anon.study.manifest import Manifest
@@ -84,5 +83,9 @@ class MakingStart:
 def documents_of(manifest: Manifest, surveys: Sequence[int]) -> list[tuple[str, int]]:
     """The documents (kind, part) without which one of the surveys cannot be answered; of a written one all of the board
     before."""
-    board = {place for survey in surveys if manifest.survey(survey).written for place in board_before(manifest, survey)}
-    return sorted(board.union(*(part_of(manifest).needs(manifest, survey) for survey in surveys)))
+    needed = {place for survey in surveys for place in part_of(manifest).needs(manifest, survey)}
+    if written := [survey for survey in surveys if manifest.survey(survey).written]:
+        from anon.protocols.board import board_before  # late: studies without letters load nothing of them
+
+        needed.update(place for survey in written for place in board_before(manifest, survey))
+    return sorted(needed)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from aggregator.audit import audit_documents
 from anon.protocols.models.rows import PublishedRows
@@ -85,3 +89,22 @@ def evidence(world: World, bodies: Mapping[tuple[str, int], bytes]) -> tuple[byt
     """The chain, and every body by its number."""
     at = {(signed.head.kind, signed.head.part): signed.head.number for signed in world.live.chain}
     return encode_chain(world.live.chain), {at[place]: body for place, body in bodies.items()}
+
+
+@pytest.mark.slow
+def test_a_study_without_letters_loads_nothing_of_them(tmp_path: Path) -> None:
+    """A whole study of categories in memory, its audit included, in a program of its own."""
+    program = """
+import sys
+from pathlib import Path
+from examples.testing import run
+from tests.networks.test_halving import PROTOCOLS, STUDY
+people = [{"person": [{"age": 30 + number, "cups": 2, "tired": 1}]} for number in range(3)]
+outcome = run(STUDY, people, Path(sys.argv[1]), PROTOCOLS, seed=1)
+if not outcome.audit.ok:
+    sys.exit("the audit failed")
+loaded = {"anon.protocols.board", "anon.wire.letters", "peer.run.letters", "aggregator.study.seat"} & sys.modules.keys()
+sys.exit(str(loaded) if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from attrs import astuple, field, frozen
 
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
 from anon.ldp import RawCategory
-from anon.protocols.board import Mail, keys_survey, read_pages
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, SurveyAnswer, Writing
+from anon.protocols.sortition import keys_survey
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.wire.cbor import decode, encode
 from peer.data.evaluate import snapshot_of
 from peer.protocols.contract import Correspondence, CorrespondingPart, SharingPart, part_of
+
+if TYPE_CHECKING:
+    from anon.protocols.board import Mail
 
 _NUMBER = 4
 """Bytes of a category, and of how many there are."""
@@ -87,6 +91,8 @@ def written_by(told: Making, manifest: Manifest, record: Record | None) -> dict[
     written = [place for place in told.places if manifest.survey(place.survey).written]
     if not written:
         return {}
+    from anon.protocols.board import read_pages  # late: studies without letters load nothing of them
+
     part, pages = part_of(manifest), read_pages(manifest, told.documents)
     if not isinstance(part, CorrespondingPart):
         raise Malformed(say("protocol: its answers are written, and it cannot write; update this program"))
