@@ -26,6 +26,7 @@ from peer.opening import NO_STUDIES
 from peer.rules.consent import ConsentQuestion, ConsentSheet, Policy
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
+from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
@@ -139,6 +140,8 @@ def show_sheet(
     about = "One perturbed packet about some of these, with the label"
     if sheet.charge.budget != LOCAL:
         about = "Exact numbers computed from these leave in sealed shares"
+    if about_letters(sheet.manifest):
+        about = "Texts and letters that leave are computed from these"
     table = Table("what", "in words", title=about)
     for question in (*sheet.features, sheet.label):
         table.add_row(Foreign(question.name), Foreign(question.sentence, lines=True))

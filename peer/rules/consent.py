@@ -35,6 +35,7 @@ from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
+from peer.rules.letters_words import about_letters
 from peer.rules.limits import SAFE, BudgetLimit, demand_limits
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
@@ -333,6 +334,7 @@ def _statements(
     lines = [
         *cost,
         *trust(manifest, tellers),
+        *about_letters(manifest),
         *(_given(document) for document in manifest.given),
         say("Compare the fingerprint with a public place before you say yes."),
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),

@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 from attrs import define, field, frozen
 
+from anon.protocols.registry import Protocols
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.pairing import page as phones
@@ -22,6 +23,7 @@ from peer.web.server import PageServer
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
 from tests.support.patience import PATIENCE, turns
+from tests.support.protocols import PROTOCOLS
 
 
 @frozen
@@ -151,10 +153,15 @@ class Visited:
 
 @asynccontextmanager
 async def visited(
-    folder: Path, text: str = DECLARED, enter: bool = True, data: bool = True, start: float = START
+    folder: Path,
+    text: str = DECLARED,
+    enter: bool = True,
+    data: bool = True,
+    start: float = START,
+    protocols: Protocols = PROTOCOLS,
 ) -> AsyncIterator[Visited]:
     """A page over a aggregator whose clock stands still; `run` is left to the test."""
-    aggregator = FakeAggregator.with_study(text, Clock(start))
+    aggregator = FakeAggregator.with_study(text, Clock(start), protocols)
     app, home = peer(folder, aggregator), PeerHome(folder)
     if data:
         import_rows(home.data_path, "person", ("age", "cups", "tired"), [(30, "some", 1)])

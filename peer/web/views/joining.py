@@ -20,6 +20,7 @@ from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
 from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
+from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
 from peer.rules.tellers import other_words
 from peer.web.forms import form_decimal, form_text, form_whole
@@ -147,6 +148,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         "consent.html",
         sheet=sheet,
         trust=trust(manifest, ()),
+        letters=about_letters(manifest),
         warning=other_words,
         manifest=manifest,
         address=_where(invite, manifest),
