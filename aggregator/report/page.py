@@ -50,6 +50,7 @@ def render(
         unreadable=unreadable,
         fingerprint=words(manifest.study_id),
         local=is_local(manifest),
+        written=any(survey.written for survey in manifest.surveys),
         cost=cost_in_words(manifest),
         promise=promise_in_words(manifest),
         symbol=charge_of(manifest).budget.symbol,

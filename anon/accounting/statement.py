@@ -7,7 +7,7 @@ under conditions that nothing here can check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 from typing import Any, Final
@@ -40,8 +40,8 @@ class Batch:
 @frozen
 class Accounting:
     """The local nano-epsilon of each packet at its slot's dearest row, and their sum. Beside them stands the epsilon of
-    the same packets at `DELTA`, by their privacy-loss distributions. The central one is stated for each of `SHARES`. If
-    admission is open there is no central one.
+    the same packets at `DELTA`, by their privacy-loss distributions. The central one is stated for each of `SHARES`.
+    There is no central one where `unclaimed` says why: admission is open, or members write texts.
     """
 
     local: tuple[int, ...]
@@ -49,6 +49,7 @@ class Accounting:
     record_at_delta: float
     batch: Batch
     central: tuple[Central, ...]
+    unclaimed: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
@@ -61,10 +62,18 @@ def account(manifest: Manifest, batch: Batch) -> Accounting:
     local = tuple(local_epsilon(rows) for rows in slots)
     record, total = sum(local), compose([slot_loss(rows) for rows in slots])
     at_delta = min(solve(total.delta, DELTA, record / 1e9), record / 1e9)
+    unclaimed = tuple(_unclaimed(manifest))
+    parts = [] if unclaimed else [part for _, part in SHARES]
+    bounds = [central(slots, [count // part for count in batch.counts], record) for part in parts]
+    return Accounting(local, record, at_delta, batch, tuple(bounds), unclaimed)
+
+
+def _unclaimed(manifest: Manifest) -> Iterator[str]:
+    if manifest.cohort.admission == "open":
+        yield say("Admission was open to anyone: no central epsilon is claimed.")
     # How well texts hide among others is not known: of a random response it is, and that is no bound for them.
-    closed = manifest.cohort.admission != "open" and not any(survey.written for survey in manifest.surveys)
-    bounds = [central(slots, [count // part for count in batch.counts], record) for _, part in SHARES] if closed else []
-    return Accounting(local, record, at_delta, batch, tuple(bounds))
+    if any(survey.written for survey in manifest.surveys):
+        yield say("Members wrote texts: no central epsilon is claimed.")
 
 
 def slot_rows(manifest: Manifest) -> list[Rows]:
@@ -119,9 +128,7 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
             )
         )
     if not accounting.central:
-        return (*lines, say(
-            "No central epsilon is claimed: admission was open to anyone, or members wrote texts.",
-        ))
+        return (*lines, *accounting.unclaimed)
     counts = [Figure(str(count)) for count in sorted(set(accounting.batch.counts))]
     lines.append(
         say(

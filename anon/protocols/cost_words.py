@@ -54,5 +54,9 @@ def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
     return (
         f"Cost of each {charge.unit}, {charge.neighbours}: {amount_in_words(charge)}, over all that is published.",
         f"It holds if {charge.condition}. Otherwise it does not hold.",
-        "Packets hold exact answers in sealed shares: only sums with noise are published.",
+        _WRITTEN if any(survey.written for survey in study.surveys) else _SHARED,
     )
+
+
+_SHARED = "Packets hold exact answers in sealed shares: only sums with noise are published."
+_WRITTEN = "Packets hold open texts, and letters sealed to their readers: all of them are published."
