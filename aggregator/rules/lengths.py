@@ -9,9 +9,10 @@ from __future__ import annotations
 from attrs import evolve
 
 from anon.errors import Refused
+from anon.protocols.contract import MOST_BOARD
 from anon.protocols.kinds import rows_of
 from anon.protocols.registry import protocol_of
-from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_body, longest_chain
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_board, longest_body, longest_chain
 from anon.protocols.tellers import tellers_of
 from anon.sharing.exchange import CALLS
 from anon.study.manifest import Manifest
@@ -40,6 +41,11 @@ def demand_readable(manifest: Manifest) -> None:
         raise TooLong(
             f"cohort.maximum = {manifest.cohort.maximum}: a document of this study could have {_in_mb(longest)}, and "
             f"no reader takes more than {_in_mb(MAX_BODY)}. {advice(manifest)}"
+        )
+    if (board := longest_board(manifest)) > MOST_BOARD:
+        raise TooLong(
+            f"cohort.maximum = {manifest.cohort.maximum}: members' machines would hold {_in_mb(board)} of pages at "
+            f"once, and each declines more than {_in_mb(MOST_BOARD)}. {advice(manifest)}"
         )
     if (roll := _roll(manifest)) > MOST_ROLL:
         raise TooLong(
@@ -96,7 +102,9 @@ def with_room(manifest: Manifest) -> Manifest:
 
 
 def _fits(manifest: Manifest) -> bool:
-    return _longest(manifest) <= MAX_BODY and _roll(manifest) <= MOST_ROLL
+    return (
+        _longest(manifest) <= MAX_BODY and _roll(manifest) <= MOST_ROLL and longest_board(manifest) <= MOST_BOARD
+    )
 
 
 def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:

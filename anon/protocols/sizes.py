@@ -12,6 +12,7 @@ from attrs import evolve
 
 from anon.protocols.kinds import Stage, row_of, rows_of
 from anon.protocols.registry import protocol_of
+from anon.protocols.sortition import has_board
 from anon.study.manifest import Manifest
 from anon.transparency.documents import LONGEST_HEAD
 from anon.wire.lists import list_length
@@ -47,3 +48,9 @@ def with_members(manifest: Manifest, members: int) -> Manifest:
     minimum, and no more than its maximum, which other checks demand of a roster."""
     cohort = manifest.cohort
     return evolve(manifest, cohort=evolve(cohort, maximum=min(max(members, cohort.minimum), cohort.maximum)))
+
+
+def longest_board(manifest: Manifest) -> int:
+    """The most bytes of pages and seats' documents together, where members write: a peer holds all of them at once,
+    since the last page is read together with all before."""
+    return sum(protocol_of(manifest).documents(manifest).values()) if has_board(manifest) else 0

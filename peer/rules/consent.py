@@ -21,8 +21,10 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.contract import MOST_BOARD
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
+from anon.protocols.sizes import longest_board
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
 from anon.study.given import GivenDocument
@@ -136,6 +138,15 @@ def objections(
             demanded=policy.minimum_cohort,
         )
         reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
+    if (held := longest_board(manifest)) > MOST_BOARD:
+        too_long = say(
+            "up to {people} may take part, and to read what they write your machine would hold {held} MiB at once, "
+            "more than {most}; decline, or ask staff for a smaller cohort",
+            people=manifest.cohort.maximum,
+            held=held >> 20,
+            most=MOST_BOARD >> 20,
+        )
+        reasons.append(Advice(too_long))
     shortest = shortest_window(manifest)
     spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):
