@@ -1,4 +1,4 @@
-"""A page is as long as the manifest implies, and a peer holds all pages at once: a study that is too large is refused."""
+"""A peer holds all pages at once, as long as the manifest implies: a study that is too large is refused."""
 
 from __future__ import annotations
 
