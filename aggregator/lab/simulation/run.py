@@ -12,6 +12,7 @@ from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.additive.moments import BitTally
 from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTally
 from aggregator.protocols.histogram.cohorts import bit_tally
+from anon.errors import Refused
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.categories import feature_map
 from anon.protocols.histogram import one_bit
@@ -25,6 +26,7 @@ from anon.protocols.histogram.thresholds import (
     study_cuts,
     surveys_of_feature,
 )
+from anon.protocols.sortition import has_board
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey
 
@@ -52,7 +54,9 @@ class Plan:
 
     @staticmethod
     def of(manifest: Manifest) -> Plan:
-        """Build every survey's mechanism; an exact one has none."""
+        """Build every survey's mechanism; an exact one has none. Raises `Refused` where members write."""
+        if has_board(manifest):
+            raise Refused("its members write to each other, and no lab simulates that; see `anonml study plan`")
         return Plan(manifest, tuple(survey.build() for survey in manifest.surveys if not survey.exact))
 
 
