@@ -93,7 +93,7 @@ def letters_plan(manifest: Manifest, people: int) -> tuple[LettersRound, ...]:
 
 
 def letters_words(planned: tuple[LettersRound, ...]) -> tuple[str, ...]:
-    """What staff should know before they ask for it."""
+    """All that staff should know before they ask for it."""
     return (
         "This study's members write to each other. No lab simulates it; its design stays as it is.",
         f"A member's machine must be awake in each of its {len(planned) - 1} windows.",

@@ -16,7 +16,7 @@ from tests.support.letters_study import resolved
 
 
 def test_all_pages_are_held_at_once() -> None:
-    """Whoever reads the last one reads those before with it."""
+    """The last one is read together with those before."""
     pages = [longest_body(resolved(), *page_of(number)) for number in range(5)]
     assert longest_board(resolved()) == sum(pages) + longest_body(resolved(), "seat", 3) and min(pages) > 0
 
