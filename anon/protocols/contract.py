@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """Kind and part of a document."""
 MOST_BOARD: Final = 64 * 1024 * 1024
-"""Bytes of all pages of a study whose members write, together. A phone has that to spare; over Tor, at some 200 kB/s, it
-takes five minutes. A peer joins no study with more, and an aggregator publishes none."""
+"""Bytes of all pages of a study whose members write, together. A phone has that to spare; over Tor, at some 200 kB/s,
+it takes five minutes. A peer joins no study with more, and an aggregator publishes none."""
 
 @final
 @frozen
