@@ -18,7 +18,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from anon.credential import PublicKey, Verifier
+from anon.credential import PublicKey, Verifier, token_size
 from anon.crypto import labels
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import AnonmlError, Malformed, RejectedProof
@@ -27,7 +27,6 @@ from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import keys_survey, occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
-from anon.transparency.transcript import entry_length
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.letters import AGGREGATOR, Written, letter_info
 from anon.wire.lists import list_length
@@ -99,8 +98,16 @@ def board_before(study: Manifest, survey: int) -> list[Place]:
 
 def longest_page(study: Manifest, surveys: Sequence[int]) -> int:
     """Bytes of the longest page with these surveys: everybody wrote."""
-    lengths = [list_length(study.cohort.maximum, entry_length(study, study.survey(number))) for number in surveys]
-    return len(page_body(bytes(32), 255, ())) + sum(lengths)
+    empty, written = len(page_body(bytes(32), 255, ())), [study.survey(number) for number in surveys]
+    return empty + sum(list_length(study.cohort.maximum, _packet_bytes(study, survey)) for survey in written)
+
+
+def _packet_bytes(study: Manifest, survey: Survey) -> int:
+    """Bytes that a packet of a survey takes on a page; all packets of a survey take as many."""
+    report, token = bytes(survey.report_size), bytes(token_size(study.packets))
+    slot = next(slot for slot in study.slots if any(row.survey == survey.survey for row in slot.rows))
+    packet = PublishedPacket(occasion_of(study, slot.slot), survey.survey, report, (), token)
+    return len(encode(packet.to_bytes()))
 
 
 def page_body(study: bytes, number: int, plaintexts: Sequence[bytes]) -> bytes:

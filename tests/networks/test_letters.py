@@ -12,6 +12,7 @@ import pytest
 from aggregator.audit import audit_documents
 from anon.protocols.models.rows import PublishedRows
 from anon.transparency.documents import encode_chain
+from examples.testing import all_contents
 from peer.data.importing import import_file
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
@@ -73,7 +74,7 @@ async def test_a_sum_under_masks_is_right_to_the_unit_and_audited(tmp_path: Path
         rows = PROTOCOLS.result(bodies[letters.RESULT])
         assert isinstance(rows, PublishedRows) and rows.rows[0][:2] == ("3", "4")
         assert [signed.head.kind for signed in world.live.chain][4:10] == ["page"] * 4 + ["seat", "page"]
-        result = audit_documents(*evidence(world, bodies), protocols=PROTOCOLS)
+        result = audit_documents(*evidence(world, bodies), contents=await all_contents(world.live), protocols=PROTOCOLS)
         assert result.ok, result.lines()
         for app in world.peers:
             (status,) = app.status()

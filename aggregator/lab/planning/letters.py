@@ -16,8 +16,7 @@ from anon.protocols.contract import documents_of
 from anon.protocols.posts import layout_of_packets
 from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import resolve
-from anon.protocols.signed_counts import with_members
-from anon.protocols.sizes import longest_body
+from anon.protocols.sizes import longest_body, with_members
 from anon.protocols.sortition import has_board
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
