@@ -25,6 +25,7 @@ from anon.protocols.outgoing import Outgoing, Writing
 from anon.protocols.sortition import has_board
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
+from anon.transparency.documents import find
 from peer.data.evaluate import answers_of, missing
 from peer.data.making.content import made, read_made
 from peer.data.making.work import work_of
@@ -165,6 +166,8 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window
             "the evaluated features of this study are erased, and a slot is not decided; nothing is sent",
         ))
     chain = await exchanges.chain(study)
+    if has_board(manifest) and find(chain, "unsummed") is not None:  # too few wrote: nobody reads a letter any more
+        return await miss(run, study, window)
     asked = documents_of(manifest, surveys_in(manifest, window))
     documents = tuple([await exchanges.document(study, chain, kind, part) for kind, part in asked])
     secrets = run.secrets(study)
