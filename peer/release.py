@@ -200,8 +200,9 @@ def _shared(
 def _written(manifest: Manifest, survey: Survey, writing: Writing, tag: bytes) -> WrittenReport:
     from anon.wire.letters import letter_info  # late: studies without letters load nothing of them
 
+    study = manifest.study_id
     seals = [
-        partial(seal, public_key=key, info=letter_info(manifest.study_id, survey.survey, tag, seat))
+        None if key is None else partial(seal, public_key=key, info=letter_info(study, survey.survey, tag, seat))
         for seat, key in writing.seats
     ]
     return written(writing.open, seals, survey.m, survey.letter_size)

@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from anon.credential import PublicKey, Verifier, token_size
 from anon.crypto import labels
-from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
+from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE, is_public_key
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived, Place, Round, SharedPart
 from anon.protocols.registry import protocol_of
@@ -164,21 +164,22 @@ def check_tokens(
 
 
 def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:
-    """The sealing key of a seat: of a member that told one, or the aggregator's own. None for whoever told none."""
+    """The sealing key of a seat: of a member that told one, or the aggregator's own. None for whoever told none, or
+    bytes to which nothing can be sealed: a member cannot stop others by what it tells."""
     if tag == AGGREGATOR:
         return study.sealing_key
     keys = keys_survey(study)
     entry = next((page.entries[keys].get(tag) for page in pages.values() if keys in page.entries), None)
-    return None if entry is None else entry.written.text[:PUBLIC_KEY_SIZE]
+    told = b"" if entry is None else entry.written.text[:PUBLIC_KEY_SIZE]
+    return told if is_public_key(told) else None
 
 
 def seats_of(study: Manifest, survey: int, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
-    """The tags that a member writes to in a survey: those of its circle that have a key, in their order."""
+    """The tags that a member writes to in a survey: its circle. One without a key keeps its place, and gets zeros."""
     part = protocol_of(study)
     if not isinstance(part, LettersPart) or not study.survey(survey).m:
         return ()
-    circle = part.circle(study, study.survey(survey), writer, pages)
-    return tuple(tag for tag in circle if key_of(study, pages, tag) is not None)[: study.survey(survey).m]
+    return part.circle(study, study.survey(survey), writer, pages)[: study.survey(survey).m]
 
 
 def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[tuple[int, bytes], bytes]:

@@ -92,8 +92,8 @@ class Writing:
     survey: int
     open: OpenShares
     read: bool
-    seats: tuple[tuple[bytes, bytes], ...] = ()
-    """Tag and sealing key of each."""
+    seats: tuple[tuple[bytes, bytes | None], ...] = ()
+    """Tag and sealing key of each; None for one to which nothing can be sealed."""
 
 
 Answer = SurveyAnswer | Contributing
@@ -147,9 +147,9 @@ class WrittenReport:
         self.__attrs_init__(report)
 
 
-def written(made: OpenShares, seals: Sequence[Seal], seats: int, letter: int) -> WrittenReport:
-    """The text, then every letter sealed to its seat. Empty seats up to `seats` have zeros in place of a letter:
-    everybody sees from the board who has a seat.
+def written(made: OpenShares, seals: Sequence[Seal | None], seats: int, letter: int) -> WrittenReport:
+    """The text, then every letter sealed to its seat. Empty seats up to `seats`, and those without a seal, have zeros
+    in place of a letter: everybody sees from the board who has a seat.
 
     Raises `ValueError` for more letters than seals, a letter of another length, or a seal that adds no byte.
     """
@@ -157,8 +157,8 @@ def written(made: OpenShares, seals: Sequence[Seal], seats: int, letter: int) ->
 
     if len(seals) > seats or len(made.shares) < len(seals) or any(len(body) != letter for body in made.shares):
         raise ValueError(f"expected letters of {letter} bytes, and one for each seat")
-    closed = [seal(body) for seal, body in zip(seals, made.shares, strict=False)]
+    empty = bytes(letter + OVERHEAD)
+    closed = [empty if seal is None else seal(body) for seal, body in zip(seals, made.shares, strict=False)]
     if any(len(hidden) != letter + OVERHEAD for hidden in closed):
         raise ValueError("a letter leaves sealed or not at all")
-    empty = [bytes(letter + OVERHEAD)] * (seats - len(closed))
-    return WrittenReport(written_report(made.public, closed + empty), _MINT)
+    return WrittenReport(written_report(made.public, closed + [empty] * (seats - len(closed))), _MINT)

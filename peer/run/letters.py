@@ -108,8 +108,7 @@ def seated(inputs: PacketInputs, wish: Writing) -> Writing:
         return wish
     manifest, known = inputs.manifest, inputs.known
     seats = seats_of(manifest, wish.survey, known.tag, known.pages)
-    keys = [(tag, key_of(manifest, known.pages, tag)) for tag in seats]
-    return evolve(wish, seats=tuple((tag, key) for tag, key in keys if key is not None))
+    return evolve(wish, seats=tuple((tag, key_of(manifest, known.pages, tag)) for tag in seats))
 
 
 async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:

@@ -86,7 +86,7 @@ async def go_on(world: World, until: float = 1e12, away: Mapping[int, float] = {
         due = {number: at for number, at in due.items() if at < away.get(number, never)}
         first = min(due, key=lambda number: due[number], default=None)
         when = min(news, due[first] if first is not None else news)
-        if when > until or first is None and world.live.state in ("published", "ended"):
+        if when > until or (first is None and world.live.state in ("published", "ended")):
             world.clock.seconds = max(world.clock(), min(until, when))
             return
         world.clock.seconds = max(world.clock(), when)
