@@ -3,20 +3,27 @@ them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+from attrs import define, field
+
 from aggregator.audit import audit_documents
 from aggregator.audit.result import AuditResult
+from anon.protocols.board import read_page
 from anon.protocols.models.rows import PublishedRows
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packets import Packet
 from peer.data.importing import import_rows
+from peer.network import client
 from peer.rules.packet_lifecycle import Status
-from peer.run.context import StudyRun
+from peer.store.database import store_file
 from peer.store.records import OutboxEntry
 from tests.support import letters
+from tests.support.clock import Clock
 from tests.support.packets import packet_in
 from tests.support.protocols import with_toy
 from tests.support.world import World, in_memory, published
@@ -77,8 +84,40 @@ async def members(folder: Path, answers: Sequence[int | None], text: str = STUDY
         yield world
 
 
-async def go_on(world: World, until: float = 1e12, away: Mapping[int, float] = {}) -> None:
-    """As `World.go_on`. A member that goes `away` does nothing from that time on."""
+class Killed(BaseException):
+    """A member's process ends here."""
+
+
+@define
+class Killer:
+    """Kills one member at a point of its store or its sending. `armed`: a member, the point's name, and from when."""
+
+    clock: Clock
+    armed: dict[int, tuple[str, float]] = field(factory=dict)
+    deaths: list[tuple[int, str]] = field(factory=list)
+    stepping: int = -1
+
+    def crash_point(self, name: str) -> None:
+        """In place of the program's own."""
+        point, since = self.armed.get(self.stepping, ("", 0.0))
+        if point in (name, "any") and self.clock() >= since:
+            del self.armed[self.stepping]
+            self.deaths.append((self.stepping, name))
+            raise Killed
+
+
+def killer(world: World, monkeypatch: pytest.MonkeyPatch) -> Killer:
+    """One that waits to be armed."""
+    found = Killer(world.clock)
+    for module in (store_file, client):
+        monkeypatch.setattr(module, "crash_point", found.crash_point)
+    return found
+
+
+async def go_on(
+    world: World, until: float = 1e12, away: Mapping[int, float] = {}, kills: Killer | None = None
+) -> None:
+    """As `World.go_on`. A member that goes `away` does nothing from that time on; one that is killed starts again."""
     never = float("inf")
     due: dict[int, float] = dict.fromkeys(range(len(world.peers)), world.clock())
     for _ in range(100_000):
@@ -92,9 +131,22 @@ async def go_on(world: World, until: float = 1e12, away: Mapping[int, float] = {
         world.clock.seconds = max(world.clock(), when)
         if first is None or news <= due[first]:
             continue
-        again = await world.peers[first].step(world.live.study)
+        again = await _stepped(world, first, kills)
         due.pop(first) if again is None else due.update({first: again})
     raise AssertionError("the world does not come to rest")
+
+
+async def _stepped(world: World, number: int, kills: Killer | None) -> float | None:
+    if kills is not None:
+        kills.stepping = number
+    try:
+        return await world.peers[number].step(world.live.study)
+    except Killed:
+        world.restart(number)
+        return world.clock()
+    finally:
+        if kills is not None:
+            kills.stepping = -1
 
 
 def after(world: World, turn: int) -> float:
@@ -151,6 +203,23 @@ def audited(world: World, bodies: Bodies) -> AuditResult:
     return audit_documents(encode_chain(chain), dict(enumerate(bodies.values())), protocols=PROTOCOLS)
 
 
-def run_of(world: World, number: int) -> StudyRun:
-    """What a home remembers of its study."""
-    return world.peers[number]._following._runners[world.live.study]._run  # type: ignore[no-any-return,attr-defined]
+def demand_promises(world: World) -> None:
+    """No home sent two plaintexts for one slot, nor one that it had not journalled; each paid for what it read."""
+    for number in range(len(world.peers)):
+        packets, entries = sent(world, number), {entry.slot: entry for entry in outbox(world, number)}
+        different = {packet.to_bytes(): packet.occasion.slot for packet in packets}
+        plaintexts = Counter(different.values())
+        assert all(many == 1 for many in plaintexts.values()), f"home {number} sent two plaintexts for a slot"
+        assert all(entries[slot].status is not Status.MISSED for slot in plaintexts)
+        assert spent(world, number) == due_for(world, number) == sum(entry.epsilon for entry in entries.values())
+
+
+def expected(bodies: Bodies, world: World, answers: Sequence[int | None]) -> tuple[str, str]:
+    """The sum and the number of those whose number is on the page of numbers."""
+    there = {packet.to_bytes() for packet in read_page(world.live.manifest, 2, bodies["page", 2]).packets}
+    came = [
+        answers[number] or 0
+        for number in range(len(answers))
+        if any(packet.published().to_bytes() in there for packet in sent(world, number))
+    ]
+    return str(sum(came)), str(len(came))
