@@ -117,6 +117,13 @@ def page_body(study: bytes, number: int, plaintexts: Sequence[bytes]) -> bytes:
 
 def read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
     """The page of a round. Raises `Malformed` for one that no honest aggregator signs. Its tokens are not checked."""
+    try:
+        return _read_page(study, number, body_untrusted)
+    except Malformed:  # the words of its parts are for programs, and name a next step that owners do not have
+        raise _unfit() from None
+
+
+def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
     fields = decode(body_untrusted, PAGE)
     if not isinstance(fields, list) or len(fields) != 4 or fields[:3] != [VERSION, study.study_id, number]:
         raise _unfit()
