@@ -279,13 +279,23 @@ class _Audit:
                 if sorted(entry.digest for entry in entries.values()) != self._listed(survey):
                     self.note(name, "has other packets than the transcripts")
         if study_round.seat is not None and study_round.seat in self.bodies:
-            self.not_checked.append(f"{study_round.seat[0]} {study_round.seat[1]}: {_SEAT}")
+            self._check_seat(study_round.seat)
         if isinstance(self.protocol_part, EndingPart):
-            known = {at: self.bodies[at] for at in documents_of(self.rounds[: number + 1]) if at in self.bodies}
-            ends = self.protocol_part.ends(self.manifest, number, known)
-            last = max(at for at in range(len(self.rounds)) if page_of(at) in self.bodies)
-            if ends != (number == last and bool(self.unsummed)):
-                self.note(name, "too few wrote, and the study went on" if ends else "enough wrote, and the study ended")
+            with noting(self.note, name):  # it reads the pages before too, and one of them may be none
+                self._check_ends(self.protocol_part, number, name)
+
+    def _check_seat(self, place: Place) -> None:
+        seat, longest = f"{place[0]} {place[1]}", protocol_of(self.manifest).documents(self.manifest)[place]
+        self.not_checked.append(f"{seat}: {_SEAT}")
+        if len(self.bodies[place]) > longest:
+            self.note(seat, f"expected at most {longest} bytes")
+
+    def _check_ends(self, part: EndingPart, number: int, name: str) -> None:
+        known = {at: self.bodies[at] for at in documents_of(self.rounds[: number + 1]) if at in self.bodies}
+        ends = part.ends(self.manifest, number, known)
+        last = max(at for at in range(len(self.rounds)) if page_of(at) in self.bodies)
+        if ends != (number == last and bool(self.unsummed)):
+            self.note(name, "too few wrote, and the study went on" if ends else "enough wrote, and the study ended")
 
     def _listed(self, survey: int) -> list[bytes]:
         """The digests in the transcript of a written survey, which has a slot of its own."""
