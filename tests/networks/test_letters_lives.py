@@ -7,6 +7,7 @@ life does chance decide a promise, so there is no false alarm.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ from attrs import define, evolve, field, frozen
 
 from anon.study.manifest import Manifest
 from peer.app import PeerApp
-from peer.data.evaluate import at_once
+from peer.data.evaluate import Evaluate, at_once
 from peer.store.home import Settings
 from tests.attacks.soak_pieces import piece
 from tests.support.letter_study import (
@@ -58,7 +59,8 @@ class LivingWorld(World):
     """A world whose members draw from streams of their own, which begin anew with each start."""
 
     seed: int = 0
-    starts: list[int] = field(factory=lambda: [0] * MEMBERS)
+    starts: Counter[int] = field(factory=Counter)
+    evaluates: dict[int, Evaluate] = field(factory=dict)
 
     def _peer(self, number: int) -> PeerApp:
         route = self.routes[number]
@@ -66,7 +68,7 @@ class LivingWorld(World):
         self.starts[number] += 1
         return PeerApp(
             self._home(number), lambda: route, self.clock, stream(name, []), sleep=self.clock.sleep,
-            evaluate=at_once, protocols=both_sides(PROTOCOLS),
+            evaluate=self.evaluates.get(number, at_once), protocols=both_sides(PROTOCOLS),
         )  # fmt: skip
 
 
@@ -166,15 +168,16 @@ async def lived(folder: Path, seed: int, monkeypatch: pytest.MonkeyPatch, other:
         world = LivingWorld(made.app, made.live, made.clock, made.invites, made.peers, made.routes, seed)
         fates = [Fate.drawn(draw, world.live.manifest) for _ in answers]
         for number, answer in enumerate(answers):
-            await _joins(world, number)
+            await joins(world, number)
             rough(seed, number, fates[number], world.routes[number])  # type: ignore[arg-type]
             own_data(world._home(number).data_path, answer)
         await live(world, fates, kills := killer(world, monkeypatch))
         await demand_all(world, answers)
-        return [_seen(world, number, kills) for number in range(MEMBERS)]
+        return [seen_of(world, number, kills) for number in range(MEMBERS)]
 
 
-async def _joins(world: LivingWorld, number: int) -> None:
+async def joins(world: LivingWorld, number: int) -> None:
+    """One more member."""
     world._home(number).write_settings(Settings())
     world.routes.append(RoughRoute(world.live, world.clock))
     world.peers.append(world._peer(number))
@@ -193,7 +196,8 @@ async def demand_all(world: LivingWorld, answers: list[int]) -> None:
         assert world.live.state == "ended"
 
 
-def _seen(world: LivingWorld, number: int, kills: Killer) -> Seen:
+def seen_of(world: LivingWorld, number: int, kills: Killer) -> Seen:
+    """All that can be seen of a member from outside, and where it died."""
     requests = [(one.what, one.at, len(one.body or b""), one.answer) for one in world.routes[number].requests]
     (status,) = world.peers[number].status()
     receipts = [(slot.slot, slot.survey, slot.epsilon, str(slot.status), slot.word) for slot in status.slots]
