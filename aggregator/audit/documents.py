@@ -267,9 +267,9 @@ class _Audit:
     def _check_page(self, number: int, study_round: Round, checked: CheckedTranscripts | None) -> None:
         """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. What the
         aggregator's own seat said cannot be made again. Where too few wrote, nothing follows."""
-        from anon.protocols.board import check_tokens, page_of, read_page  # late: in studies with letters alone
+        from anon.protocols.board import check_tokens, read_page  # late: in studies with letters alone
 
-        place, name = page_of(number), f"page {number}"
+        place, name = ("page", number), f"page {number}"
         if place not in self.bodies:
             return
         with noting(self.note, name):
@@ -293,7 +293,7 @@ class _Audit:
     def _check_ends(self, part: EndingPart, number: int, name: str) -> None:
         known = {at: self.bodies[at] for at in documents_of(self.rounds[: number + 1]) if at in self.bodies}
         ends = part.ends(self.manifest, number, known)
-        last = max(at for at in range(len(self.rounds)) if page_of(at) in self.bodies)
+        last = max(at for at in range(len(self.rounds)) if ("page", at) in self.bodies)
         if ends != (number == last and bool(self.unsummed)):
             self.note(name, "too few wrote, and the study went on" if ends else "enough wrote, and the study ended")
 

@@ -44,7 +44,7 @@ async def test_two_drop_out_and_the_sum_of_those_who_came_is_right(
         await go_on(world, away=away)
         bodies = await bodies_of(world)
         assert learned(bodies)[:2] == row
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
         for number, turn in zip((3, 4), gone, strict=True):
             assert surveys_sent(world, number) == SENT_UNTIL[turn]
         for number in range(len(ANSWERS)):
@@ -77,7 +77,7 @@ async def test_below_the_threshold_nothing_opens_wherever_it_ends(tmp_path: Path
         bodies = await bodies_of(world)
         assert UnsummedRound(world.live.study, turn, Why.TOO_FEW, b"").to_bytes() == bodies["unsummed", 0]
         demand_nothing_opened(world, bodies, turn)
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
         assert f"round {turn + 1} has no sum, and the study ends: too few packets" in world.live.ended
         for number in (2, 3):
             assert {letters.ROUND_OF[survey] for survey in surveys_sent(world, number)} == {*range(turn + 1)}
@@ -107,7 +107,7 @@ async def test_an_audit_finds_an_aggregator_that_goes_on_though_too_few_came(
             await go_on(world, until=world.live.rounds[4].window.closes - 1, away=away)
             bodies = await bodies_of(world)
             patch.undo()
-            found = {(finding.document, finding.fault) for finding in audited(world, bodies).findings}
+            found = {(finding.document, finding.fault) for finding in (await audited(world, bodies)).findings}
             assert ("page 3", "too few wrote, and the study went on") in found
 
 
@@ -120,5 +120,5 @@ async def test_an_audit_finds_an_aggregator_that_ends_though_enough_came(
             await go_on(world)
         bodies = await bodies_of(world)
         assert world.live.state == "ended"
-        found = {(finding.document, finding.fault) for finding in audited(world, bodies).findings}
+        found = {(finding.document, finding.fault) for finding in (await audited(world, bodies)).findings}
         assert ("page 2", "enough wrote, and the study ended") in found

@@ -17,6 +17,7 @@ from anon.transparency.documents import encode_chain, sign_head
 from anon.transparency.equivocation import compare_chains, parse_evidence
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import PublishedPacket
+from examples.testing import MemoryRoute
 from peer.rules.lifecycle import State
 from tests.support import letters
 from tests.support.letter_study import (
@@ -30,7 +31,7 @@ from tests.support.letter_study import (
     sent,
     surveys_sent,
 )
-from tests.support.world import MemoryRoute, World
+from tests.support.world import World
 
 pytestmark = pytest.mark.slow
 KEYS, ROWS, SHARES, VECTOR, CAME, OPENING = ALL = range(6)
@@ -226,7 +227,7 @@ async def test_an_audit_finds_a_page_that_leaves_a_member_out(tmp_path: Path) ->
         await go_on(world)
         bodies = await bodies_of(world)
         lie = without(world.live.manifest, 1, tag_of(world, 2))
-        found = audited(world, bodies | {("page", 1): lie(bodies["page", 1])}).findings
+        found = (await audited(world, bodies | {("page", 1): lie(bodies["page", 1])})).findings
         assert ("page 1", "has other packets than the transcripts") in {(one.document, one.fault) for one in found}
 
 
@@ -237,7 +238,7 @@ async def test_an_audit_finds_every_bad_page_and_goes_on(tmp_path: Path) -> None
         bodies = await bodies_of(world)
         lies = {name: altered(world.live.manifest, 1, change) for name, change in BAD.items()}
         for name, lie in (lies | RAW).items():
-            found = audited(world, bodies | {("page", 1): lie(bodies["page", 1])}).findings
+            found = (await audited(world, bodies | {("page", 1): lie(bodies["page", 1])})).findings
             assert "page 1" in {one.document for one in found}, (name, found)
 
 
@@ -247,7 +248,7 @@ async def test_an_audit_finds_a_longer_seats_document(tmp_path: Path) -> None:
         await go_on(world)
         bodies = await bodies_of(world)
         study, second, salt = decode(bodies[letters.SEAT], "seat")
-        found = audited(world, bodies | {letters.SEAT: encode([study, second, salt + b"\0"])}).findings
+        found = (await audited(world, bodies | {letters.SEAT: encode([study, second, salt + b"\0"])})).findings
         assert ("seat 3", f"expected at most {len(bodies[letters.SEAT])} bytes") in {
             (one.document, one.fault) for one in found
         }

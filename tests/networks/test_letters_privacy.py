@@ -52,7 +52,7 @@ async def test_no_data_change_what_members_send_or_spend(tmp_path: Path) -> None
             assert (status.state, status.spent) == (State.FINISHED, world.live.manifest.epsilon)
             assert [slot.status for slot in status.slots] == [Status.INCLUDED] * 6
         bodies = await bodies_of(world)
-        assert learned(bodies)[1] == str(len(TABLES)) and audited(world, bodies).ok
+        assert learned(bodies)[1] == str(len(TABLES)) and (await audited(world, bodies)).ok
         demand_promises(world)
 
 
@@ -74,7 +74,7 @@ def late(queries: bool, making: bool) -> Evaluate:
 
 async def _seen(folder: Path, evaluate: Evaluate, row: tuple[str, str], seed: int = 7) -> list[Seen]:
     async with in_memory(folder / "home", STUDY, protocols=PROTOCOLS) as made:
-        world = LivingWorld(made.app, made.live, made.clock, made.invites, made.peers, made.routes, seed)
+        world = LivingWorld(made.app, made.live, made.clock, made.invites, PROTOCOLS, seed)
         world.evaluates[0] = evaluate
         for number in range(3):
             await joins(world, number)
@@ -82,7 +82,7 @@ async def _seen(folder: Path, evaluate: Evaluate, row: tuple[str, str], seed: in
             own_data(world._home(number).data_path, 1)
         await go_on(world)
         bodies = await bodies_of(world)
-        assert learned(bodies)[:2] == row and audited(world, bodies).ok
+        assert learned(bodies)[:2] == row and (await audited(world, bodies)).ok
         demand_promises(world)
         return [seen_of(world, number, Killer(world.clock)) for number in range(3)]
 

@@ -10,6 +10,7 @@ import pytest
 from anon.crypto.sealing.opening import Opener
 from anon.wire.letters import AGGREGATOR, letter_info
 from anon.wire.packets import TAG_BYTES, Packet
+from examples.testing import MemoryRoute
 from peer.data.evaluate import at_once
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
@@ -31,7 +32,7 @@ from tests.support.letter_study import (
     sent,
     surveys_sent,
 )
-from tests.support.world import MemoryRoute, World
+from tests.support.world import World
 
 pytestmark = pytest.mark.slow
 KEYS, ROWS, SHARES, VECTOR, CAME, OPENING = ALL = range(6)
@@ -51,7 +52,7 @@ async def test_a_home_that_starts_again_between_rounds_goes_on(tmp_path: Path, t
         await go_on(world)
         bodies = await bodies_of(world)
         assert learned(bodies)[:2] == ("2", "3")
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
         assert [surveys_sent(world, number) for number in range(3)] == [list(ALL)] * 3
         demand_promises(world)
 
@@ -129,7 +130,7 @@ async def test_copies_with_the_same_answers_write_the_same_under_other_seals(tmp
         await go_on(world)
         bodies = await bodies_of(world)
         assert learned(bodies)[:2] == ("2", "3")
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
         one, other = by_survey(world, 2), by_survey(world, twin)
         for survey in one.keys() & other.keys() - {SHARES}:
             assert one[survey] == other[survey]
@@ -203,7 +204,7 @@ async def test_killed_at_every_place_of_every_round(
         bodies = await bodies_of(world)
         demand_promises(world)
         assert learned(bodies)[:2] == expected(bodies, world, answers)
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
         for turn in range(5):
             if point in LOST:
                 assert surveys_sent(world, turn) == before(turn) + [ROWS] * (turn == 0)

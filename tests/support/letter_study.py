@@ -17,6 +17,7 @@ from anon.protocols.board import read_page
 from anon.protocols.models.rows import PublishedRows
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packets import Packet
+from examples.testing import all_contents
 from peer.data.importing import import_rows
 from peer.network import client
 from peer.rules.packet_lifecycle import Status
@@ -195,12 +196,20 @@ async def bodies_of(world: World) -> Bodies:
     return await published(world.live)
 
 
-def audited(world: World, bodies: Bodies) -> AuditResult:
+async def audited(world: World, bodies: Bodies) -> AuditResult:
     """The audit of these documents, in a chain of their own that the aggregator signed from the start."""
     chain: list = []
     for place, body in bodies.items():
         chain.append(sign_head(world.live.tools.home.signing_key, world.live.study, chain, *place, body))
-    return audit_documents(encode_chain(chain), dict(enumerate(bodies.values())), protocols=PROTOCOLS)
+    held = await all_contents(world.live)
+    numbers = {place: head.head.number for head in world.live.chain if (place := (head.head.kind, head.head.part))}
+    places = list(bodies)
+
+    def contents(number: int, bucket: int) -> bytes | None:
+        return held(numbers[places[number]], bucket) if places[number] in numbers else None
+
+    numbered = dict(enumerate(bodies.values()))
+    return audit_documents(encode_chain(chain), numbered, contents=contents, protocols=PROTOCOLS)
 
 
 def demand_promises(world: World) -> None:
