@@ -265,8 +265,8 @@ class _Audit:
                     self._check_counts(number, study_round, checked)
 
     def _check_page(self, number: int, study_round: Round, checked: CheckedTranscripts | None) -> None:
-        """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. What the
-        aggregator's own seat said cannot be made again. Where too few wrote, nothing follows."""
+        """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. No audit
+        makes again what the aggregator's seat said. Where too few wrote, nothing follows."""
         from anon.protocols.board import check_tokens, read_page  # late: in studies with letters alone
 
         place, name = ("page", number), f"page {number}"

@@ -131,7 +131,7 @@ class SeatedPart(AggregatorPart, Protocol):
     ) -> bytes:
         """The document that the seat publishes after round `number`. `documents`: those given, and of all rounds so
         far; `mail`: the letters to the seat. `random_bytes`: any number of the seat's own, the same for the same round.
-        Nobody can make it again. Raises nothing on account of members' texts."""
+        No audit can make it again. Raises nothing on account of members' texts."""
 
 
 @runtime_checkable

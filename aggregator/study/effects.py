@@ -136,7 +136,7 @@ async def publish_counts(study: LiveStudy) -> None:
 
 
 async def publish_page(study: LiveStudy, surveys: Sequence[Survey]) -> None:
-    """What members wrote in the round, for all to read; then what the aggregator's own seat says to it."""
+    """Publish the page of the round; then the answer of the aggregator's own seat to it, if it has one."""
     from aggregator.study.seat import seat_document  # late: studies without letters load nothing of them
     from anon.protocols.board import page_body, page_of
 

@@ -28,7 +28,7 @@ from anon.protocols.sortition import keys_survey, occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.letters import AGGREGATOR, Written, letter_info
+from anon.wire.letters import AGGREGATOR, TextAndLetters, letter_info
 from anon.wire.lists import list_length
 from anon.wire.messages import VERSION, credential_header
 from anon.wire.packets import TAG_BYTES, PublishedPacket, parse_published
@@ -42,18 +42,18 @@ Open = Callable[[bytes, bytes], bytes]
 
 
 @frozen
-class Entry:
+class BoardEntry:
     """A member's text and its sealed letters, and the digest of the packet that brought them."""
 
-    written: Written
+    written: TextAndLetters
     digest: bytes
 
 
 @frozen(eq=False)
-class Page:
+class BoardPage:
     """The page of a round: by survey, by tag, what each member wrote. Its packets are kept for `check_tokens`."""
 
-    entries: Mapping[int, Mapping[bytes, Entry]] = field(repr=False)
+    entries: Mapping[int, Mapping[bytes, BoardEntry]] = field(repr=False)
     packets: tuple[PublishedPacket, ...] = field(repr=False)
 
     def texts(self, survey: int) -> dict[bytes, bytes]:
@@ -61,7 +61,7 @@ class Page:
         return {tag: entry.written.text for tag, entry in self.entries[survey].items()}
 
 
-Pages = Mapping[int, Page]
+Pages = Mapping[int, BoardPage]
 """Pages by the number of their round."""
 
 
@@ -115,7 +115,7 @@ def page_body(study: bytes, number: int, plaintexts: Sequence[bytes]) -> bytes:
     return encode([VERSION, study, number, list(plaintexts)])
 
 
-def read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
+def read_page(study: Manifest, number: int, body_untrusted: bytes) -> BoardPage:
     """The page of a round. Raises `Malformed` for one that no honest aggregator signs. Its tokens are not checked."""
     try:
         return _read_page(study, number, body_untrusted)
@@ -123,7 +123,7 @@ def read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
         raise _unfit() from None
 
 
-def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
+def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> BoardPage:
     fields = decode(body_untrusted, PAGE)
     if not isinstance(fields, list) or len(fields) != 4 or fields[:3] != [VERSION, study.study_id, number]:
         raise _unfit()
@@ -134,18 +134,18 @@ def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> Page:
     places = [(packet.survey, packet.token[:TAG_BYTES]) for packet in packets]
     if not all(place < following for place, following in pairwise(places)):
         raise _unfit()
-    entries: dict[int, dict[bytes, Entry]] = {survey: {} for survey in surveys}
+    entries: dict[int, dict[bytes, BoardEntry]] = {survey: {} for survey in surveys}
     for (survey, tag), packet in zip(places, packets, strict=True):
         if survey not in entries or packet.digests or packet.occasion != occasion_of(study, packet.slot):
             raise _unfit()
         if [row.survey for row in study.slots[packet.slot].rows] != [survey]:
             raise _unfit()
         written = study.survey(survey).parse_written(packet.report)
-        entries[survey][tag] = Entry(written, sha256(labels.PACKET_DIGEST, packet.to_bytes()))
-    return Page(entries, packets)
+        entries[survey][tag] = BoardEntry(written, sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    return BoardPage(entries, packets)
 
 
-def read_pages(study: Manifest, documents: Sequence[DocumentArrived]) -> dict[int, Page]:
+def read_pages(study: Manifest, documents: Sequence[DocumentArrived]) -> dict[int, BoardPage]:
     """The pages among documents. Raises `Malformed`."""
     return {
         arrived.part: read_page(study, arrived.part, arrived.body) for arrived in documents if arrived.kind == PAGE
@@ -153,7 +153,7 @@ def read_pages(study: Manifest, documents: Sequence[DocumentArrived]) -> dict[in
 
 
 def check_tokens(
-    study: Manifest, roster_digest: bytes, pages: Sequence[Page], random_bytes: Callable[[int], bytes]
+    study: Manifest, roster_digest: bytes, pages: Sequence[BoardPage], random_bytes: Callable[[int], bytes]
 ) -> None:
     """Raises `RejectedProof` for a page with a packet that no member sent. About .75 ms a packet with the native curve.
     """
@@ -190,7 +190,7 @@ def seats_of(study: Manifest, survey: int, writer: bytes, pages: Pages) -> tuple
 
 
 def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[tuple[int, bytes], bytes]:
-    """The letters to a seat, opened. What does not open is left out: its writer wrote nothing to this seat."""
+    """The letters to a seat, opened. One that does not open is left out: its writer wrote nothing to this seat."""
     mail: dict[tuple[int, bytes], bytes] = {}
     for number, page in pages.items():
         earlier = {before: known for before, known in pages.items() if before < number}

@@ -36,7 +36,7 @@ from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
 
 if TYPE_CHECKING:
-    from anon.wire.letters import Written
+    from anon.wire.letters import TextAndLetters
 
 VERSION = 2
 """Of this format. A program that knows another one alone tells its owner to update it."""
@@ -171,7 +171,7 @@ class Survey:
         elif len(report_untrusted) != self.size:
             raise Malformed(f"report: expected {self.size} bytes of the public share, got {len(report_untrusted)}")
 
-    def parse_written(self, report_untrusted: bytes) -> Written:
+    def parse_written(self, report_untrusted: bytes) -> TextAndLetters:
         """The text and the sealed letters of a written survey's report. Raises `Malformed`."""
         from anon.wire.letters import parse_written
 

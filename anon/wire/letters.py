@@ -23,7 +23,7 @@ AGGREGATOR = b""
 
 
 @frozen
-class Written:
+class TextAndLetters:
     """A report that was read: its open text and its letters, which are sealed."""
 
     text: bytes = field(repr=False)
@@ -45,7 +45,7 @@ def written_size(text: int, seats: int, letter: int) -> int:
     return len(written_report(bytes(text), [bytes(letter + OVERHEAD)] * seats))
 
 
-def parse_written(report_untrusted: bytes, text: int, seats: int, letter: int) -> Written:
+def parse_written(report_untrusted: bytes, text: int, seats: int, letter: int) -> TextAndLetters:
     """A report of these lengths. Raises `Malformed`."""
     fields = decode(report_untrusted, "letters")
     if not isinstance(fields, list) or len(fields) != 2 or type(fields[0]) is not bytes or type(fields[1]) is not list:
@@ -54,7 +54,7 @@ def parse_written(report_untrusted: bytes, text: int, seats: int, letter: int) -
         raise Malformed(f"letters: expected letters of {letter} bytes, sealed")
     if len(fields[0]) != text or len(fields[1]) != seats:
         raise Malformed(f"letters: expected a text of {text} bytes and {seats} letters")
-    return Written(fields[0], tuple(fields[1]))
+    return TextAndLetters(fields[0], tuple(fields[1]))
 
 
 def letter_info(study: bytes, survey: int, writer: bytes, reader: bytes) -> bytes:

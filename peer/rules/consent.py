@@ -21,10 +21,8 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
-from anon.protocols.contract import MOST_BOARD
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
-from anon.protocols.sizes import longest_board
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
 from anon.study.given import GivenDocument
@@ -37,7 +35,7 @@ from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
-from peer.rules.letters_words import about_letters
+from peer.rules.letters_words import about_letters, too_long_board
 from peer.rules.limits import SAFE, BudgetLimit, demand_limits
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
@@ -138,15 +136,7 @@ def objections(
             demanded=policy.minimum_cohort,
         )
         reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
-    if (held := longest_board(manifest)) > MOST_BOARD:
-        too_long = say(
-            "up to {people} may take part, and to read what they write your machine would hold {held} MiB at once, "
-            "more than {most}; decline, or ask staff for a smaller cohort",
-            people=manifest.cohort.maximum,
-            held=held >> 20,
-            most=MOST_BOARD >> 20,
-        )
-        reasons.append(Advice(too_long))
+    reasons += map(Advice, too_long_board(manifest))
     shortest = shortest_window(manifest)
     spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from anon.protocols.contract import MOST_BOARD
+from anon.protocols.sizes import longest_board
 from anon.protocols.sortition import pseudonymous_slot
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, say, say_many
 
 SHARED = 5
 """Members of the example: so many were away in one round."""
+
+
+def too_long_board(manifest: Manifest) -> tuple[Sentence, ...]:
+    """The objection to a study whose pages are more than a member's machine holds at once."""
+    if (held := longest_board(manifest)) <= MOST_BOARD:
+        return ()
+    return (
+        say(
+            "up to {people} may take part, and to read what they write your machine would hold {held} MiB at once, "
+            "more than {most}; decline, or ask staff for a smaller cohort",
+            people=manifest.cohort.maximum,
+            held=held >> 20,
+            most=MOST_BOARD >> 20,
+        ),
+    )
 
 
 def about_letters(manifest: Manifest) -> tuple[Sentence, ...]:

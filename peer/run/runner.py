@@ -36,7 +36,7 @@ from peer.run.jobs import (
     Verify,
     Withdraw,
 )
-from peer.run.make_packets import answer, go_on_without, miss, settle_if_done
+from peer.run.packets.making import answer, go_on_without, miss, settle_if_done
 from peer.run.plan import next_job, retry_at
 from peer.run.send import check_before, check_heads, put_off, send
 from peer.run.verify import begin, fetch_again, fetch_members, look, verify
@@ -163,7 +163,7 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
         case FetchDigests() as fetch, SentStudy() as sent:
             await fetch_digests(run, exchanges, sent, fetch)
         case Receive(), SentStudy() as sent:
-            from peer.run.letters import receive  # late: studies without letters load nothing of them
+            from peer.run.packets.letters import receive  # late: studies without letters load nothing of them
 
             await receive(run, exchanges, sent)
         case Conclude(), SentStudy() as sent:

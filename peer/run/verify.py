@@ -23,8 +23,8 @@ from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import BucketOpening, FetchMembers, Look
-from peer.run.make_packets import asked_at_first, first_cover, make_by_deadline, without_answers
-from peer.run.packet_inputs import PacketInputs
+from peer.run.packets.inputs import PacketInputs
+from peer.run.packets.making import asked_at_first, first_cover, make_by_deadline, without_answers
 from peer.store.records import ConsentedStudy, EnrolledStudy, Evaluation, JoinedStudy, Study, VerifiedEnrolment
 from peer.threads import off_loop
 

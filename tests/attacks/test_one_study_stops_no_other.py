@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-import peer.run.make_packets
+import peer.run.packets.making
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import AnonmlError, Conflict, Damaged, Malformed, Refused, RejectedProof
 from anon.route import Response
@@ -119,14 +119,14 @@ async def test_a_study_whose_packets_cannot_be_made_stops_alone(
     living: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The one step that worked on a study's documents outside a `try`."""
-    release = peer.run.make_packets.release
+    release = peer.run.packets.making.release
 
     def hostile(study: bytes, *rest: Any) -> Any:
         if study == living.faulty.study:
             raise Malformed("survey 0: cannot be answered; do not take part")
         return release(study, *rest)
 
-    monkeypatch.setattr(peer.run.make_packets, "release", hostile)
+    monkeypatch.setattr(peer.run.packets.making, "release", hostile)
     await living.live()
     assert living.told(living.faulty) == (State.STOPPED, "“survey 0: cannot be answered; do not take part”")
     assert [len(one.sent("packets")) for one in (living.faulty, living.sound)] == [0, 1]

@@ -155,7 +155,7 @@ async def test_what_is_being_worked_out_is_waited_for(page: Visited, monkeypatch
         seen.append(await page.submit(DELETE, DELETE, answer="delete"))
         raise asyncio.CancelledError
 
-    monkeypatch.setattr("peer.run.make_packets.answers_of", evaluate)
+    monkeypatch.setattr("peer.run.packets.making.answers_of", evaluate)
     with suppress(asyncio.CancelledError):
         await advance(page.peer, aggregator, aggregator.manifest.windows[-1].closes)
     assert seen[0].status == 400 and "being worked out right now" in seen[0].words

@@ -104,7 +104,8 @@ people = [{"person": [{"age": 30 + number, "cups": 2, "tired": 1}]} for number i
 outcome = run(STUDY, people, Path(sys.argv[1]), PROTOCOLS, seed=1)
 if not outcome.audit.ok:
     sys.exit("the audit failed")
-loaded = {"anon.protocols.board", "anon.wire.letters", "peer.run.letters", "aggregator.study.seat"} & sys.modules.keys()
+late = {"anon.protocols.board", "anon.wire.letters", "peer.run.packets.letters", "aggregator.study.seat"}
+loaded = late & sys.modules.keys()
 sys.exit(str(loaded) if loaded else 0)
 """
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)

@@ -99,7 +99,7 @@ class Fate:
 
 
 def rough(seed: int, number: int, fate: Fate, route: RoughRoute) -> None:
-    """Whether an exchange is lost follows from its time and place alone."""
+    """The loss of an exchange follows from its time and place alone."""
 
     def odds(kind: str) -> Callable[[str, float], bool]:
         return lambda what, at: Random(f"{seed} {number} {kind} {what} {at}").random() < fate.lost

@@ -122,7 +122,7 @@ async def test_letters_that_do_not_open_stop_nobody(tmp_path: Path, name: str) -
 
 @pytest.mark.slow
 async def test_a_number_whose_shares_reached_nobody_opens_nothing(tmp_path: Path) -> None:
-    """Nobody adds up what it has not: the study ends after its last round, with nothing opened."""
+    """No member adds up what it has not: the study ends after its last round, with nothing opened."""
     async with members(tmp_path, [1, 0, 1]) as world:
         liar = await with_liar(world)
         await liar.says(KEYS, liar.opener.public_key)

@@ -31,7 +31,7 @@ from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import PacketEvent
 from peer.rules.schedule import draw_backoff, draw_wait
 from peer.rules.study_secrets import StudySecrets, fresh
-from peer.run.make_packets import PacketInputs
+from peer.run.packets.making import PacketInputs
 from peer.run.taking_back import Choice
 from peer.store.backup.archive import backup, restore
 from peer.store.backup.restored import may_have_released
@@ -187,7 +187,7 @@ async def _noise(app: PeerApp, age: int) -> bytes:
     from anon.transparency.documents import body_digest
     from anon.wire.messages import credential_header
     from peer.rules.study_secrets import StudySecrets
-    from peer.run.make_packets import PacketInputs
+    from peer.run.packets.making import PacketInputs
 
     aggregator = app._route_factory()
     assert isinstance(aggregator, FakeAggregator)

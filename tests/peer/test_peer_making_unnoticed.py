@@ -21,9 +21,9 @@ from peer.protocols.contract import part_of
 from peer.release import ReleasedPacket
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
-from peer.run import make_packets
 from peer.run.departures import DepartureTimes
-from peer.run.make_packets import (
+from peer.run.packets import making
+from peer.run.packets.making import (
     MissingAnswer,
     PacketInputs,
     answer,
@@ -51,8 +51,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         found.append(random_bytes(16))
         return ReleasedPacket(wish.slot, wish.survey, NanoEpsilon(0), SealedPacket(b"sealed"), b"digest")
 
-    monkeypatch.setattr(make_packets, "credential_of", lambda _study, _secrets: CREDENTIAL)
-    monkeypatch.setattr(make_packets, "release", released)
+    monkeypatch.setattr(making, "credential_of", lambda _study, _secrets: CREDENTIAL)
+    monkeypatch.setattr(making, "release", released)
     return found
 
 
@@ -129,7 +129,7 @@ async def test_what_a_protocol_refuses_of_its_documents_ends_the_study_before_an
         raise fault("no edges of ours")
 
     monkeypatch.setattr(type(part_of(stored.aggregator.manifest)), "check_documents", refuse)
-    monkeypatch.setattr(make_packets, "without_answers", lambda _inputs: MissingAnswer({}, b""))
+    monkeypatch.setattr(making, "without_answers", lambda _inputs: MissingAnswer({}, b""))
     await asked(stored, window, b"edges")
     assert seen == [DocumentArrived("edges", 0, b"edges")] and stored.packets == []
     assert stored.store.state(stored.aggregator.study) is State.STOPPED

@@ -28,7 +28,7 @@ from peer.rules.schedule import draw_enrolment_time, draw_fetch_time
 from peer.rules.study_secrets import StudySecrets, Vault, fresh
 from peer.run.departures import LEAST_LEFT, DepartureTimes
 from peer.run.jobs import Answer, CheckBefore, CheckHeads, DueJob, Miss, RunnerMemory
-from peer.run.make_packets import PacketInputs, taken_up, without_answers
+from peer.run.packets.making import PacketInputs, taken_up, without_answers
 from peer.run.plan import PlanInputs, places_in, planned, unanswered_checks, undecided, waiting
 from peer.store.home import Settings
 from peer.store.records import OutboxEntry

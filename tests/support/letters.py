@@ -22,7 +22,7 @@ from aggregator.protocols.tally import Tally
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes, RawCategory, build
-from anon.protocols.board import Mail, Page, Pages, longest_page, page_of, read_page
+from anon.protocols.board import BoardPage, Mail, Pages, longest_page, page_of, read_page
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import DocumentArrived, Layout, Place, Record, Round
@@ -93,7 +93,7 @@ def came(pages: Pages) -> list[bytes]:
     return list(pages[2].texts(VECTOR))
 
 
-def digest_of(page: Page) -> bytes:
+def digest_of(page: BoardPage) -> bytes:
     return hashlib.sha256(b"".join(packet.to_bytes() for packet in page.packets)).digest()
 
 
@@ -325,7 +325,7 @@ class Sum:
         return {RESULT: self.rows.to_json().encode()}
 
 
-def pages_in(study: Manifest, documents: Mapping[Place, bytes]) -> dict[int, Page]:
+def pages_in(study: Manifest, documents: Mapping[Place, bytes]) -> dict[int, BoardPage]:
     return {part: read_page(study, part, body) for (kind, part), body in documents.items() if kind == "page"}
 
 

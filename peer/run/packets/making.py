@@ -7,7 +7,7 @@ Each window's are made in the same steps. No step but the fourth takes a time th
 3. All of this is journalled as begun. The data was not opened yet.
 4. Children evaluate the queries, and make what the packets say of the answers, in messages of fixed size.
 5. At the deadline the message is taken up. If it is not there, the missing answer is what the packets say.
-   Letters that stand on no record are made without a child: no deadline can change them (`peer.run.letters`).
+   Letters that stand on no record are made without a child: no deadline can change them (`peer.run.packets.letters`).
 6. Every packet is finished (`peer.release`) and journalled with its charge. It leaves at its time.
 """
 
@@ -35,7 +35,7 @@ from peer.rules.lifecycle import Event
 from peer.rules.schedule import QUERYING, in_time, making_allowance
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
-from peer.run.packet_inputs import MakingStart, PacketInputs, documents_of
+from peer.run.packets.inputs import MakingStart, PacketInputs, documents_of
 from peer.run.plan import is_settled, undecided
 from peer.store.outbox import Covering, ScheduledPacket
 from peer.store.records import AnsweringStudy, EvaluatingStudy, Evaluation, MemberStudy
@@ -233,6 +233,6 @@ def surveys_in(manifest: Manifest, window: Window) -> list[int]:
 
 def _letters() -> ModuleType:
     """Loaded where members write to each other, and in no other study."""
-    from peer.run import letters
+    from peer.run.packets import letters
 
     return letters

@@ -34,7 +34,7 @@ from peer.release import SlotRandomness
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import Receive
-from peer.run.packet_inputs import PacketInputs
+from peer.run.packets.inputs import PacketInputs
 from peer.store.records import OutboxEntry, SentStudy
 from peer.threads import off_loop
 
