@@ -11,9 +11,10 @@ from attrs import evolve
 
 from anon.crypto.pure import sealing as pure
 from anon.crypto.sealing import OVERHEAD, openssl
+from anon.crypto.sealing.opening import Opener
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE, is_public_key
 from anon.errors import Malformed
-from anon.protocols.board import page_body, read_page, seats_of
+from anon.protocols.board import mail_of, page_body, read_page, seats_of
 from anon.protocols.outgoing import OpenShares, written
 from anon.wire.letters import AGGREGATOR, letter_info
 from peer.rules.lifecycle import State
@@ -118,6 +119,7 @@ async def test_letters_that_do_not_open_stop_nobody(tmp_path: Path, name: str) -
         assert await liar.says(SHARES, b"\0", bad) == "accepted"
         await go_on(world)
         await demand_right(world, ("2", "3"))
+        await demand_unread(world, liar)
 
 
 @pytest.mark.slow
@@ -172,6 +174,16 @@ async def test_anothers_packet_counts_once_and_its_letters_open_for_no_other_wri
         page = read_page(world.live.manifest, 1, (await bodies_of(world))["page", 1])
         assert len(page.packets) == 4
         await demand_right(world, ("2", "3"))
+        await demand_unread(world, liar)
+
+
+async def demand_unread(world: World, liar: Liar) -> None:
+    """The aggregator's seat read a letter of every honest member, and none of the liar."""
+    study, bodies = world.live.manifest, await bodies_of(world)
+    pages = {number: read_page(study, number, bodies["page", number]) for number in range(2)}
+    assert liar.tag in pages[1].entries[SHARES]
+    mail = mail_of(study, pages, AGGREGATOR, Opener(world.live.packet_intake.rules.sealing_key).open)
+    assert {writer for survey, writer in mail if survey == SHARES} == {*pages[1].entries[SHARES]} - {liar.tag}
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from peer.data.importing import import_file
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from tests.networks.test_letters_lives import Killer, LivingWorld, RoughRoute, Seen, joins, seen_of
+from tests.support import letters
 from tests.support.letter_study import (
     PROTOCOLS,
     STUDY,
@@ -21,7 +22,9 @@ from tests.support.letter_study import (
     demand_promises,
     go_on,
     learned,
+    members,
     own_data,
+    spent,
 )
 from tests.support.world import World, in_memory
 
@@ -93,3 +96,31 @@ async def test_work_that_is_late_changes_what_is_said_and_nothing_that_is_seen(t
     assert [len(seen[1]) for seen in timely] == [6] * 3
     for name, queries, making in (("queries", True, False), ("making", False, True), ("both", True, True)):
         assert await _seen(tmp_path / name, late(queries, making), ("2", "3")) == timely, name
+
+
+async def test_whoever_reads_no_record_in_a_round_is_shown_none_and_pays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first tag of the board alone adds its number; the others send the masks of nothing."""
+    writes = letters.Peer.letters
+
+    def reads(_self, _study, survey, tag, pages) -> bool:
+        return survey.survey == letters.VECTOR and tag == letters.members(pages)[0]
+
+    def says(self, study, survey, record, known, documents, random_bytes):
+        if survey.survey == letters.VECTOR:
+            assert (record is None) == (known.tag != letters.members(known.pages)[0])
+            if record is None:
+                mask, second, *_ = letters._drawn(known)
+                return letters.OpenShares(letters.spelled(mask + second), ())
+        return writes(self, study, survey, record, known, documents, random_bytes)
+
+    monkeypatch.setattr(letters.Peer, "reads", reads)
+    monkeypatch.setattr(letters.Peer, "letters", says)
+    async with members(tmp_path, [1, 1, 1]) as world:
+        await go_on(world)
+        assert learned(await bodies_of(world))[:2] == ("1", "3")
+        rows, vector = (int(world.live.manifest.survey(survey).epsilon) for survey in (letters.ROWS, letters.VECTOR))
+        assert sorted(spent(world, number) for number in range(3)) == [rows, rows, rows + vector]
+        lengths = [[len(one.body or b"") for one in route.packets()] for route in world.routes]
+        assert lengths[0] == lengths[1] == lengths[2]

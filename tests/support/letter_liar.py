@@ -51,9 +51,9 @@ class Liar:
         keys = page.texts(letters.KEYS)
         seats = [(AGGREGATOR, study.sealing_key), *((tag, key) for tag, key in keys.items() if tag != self.tag)]
         asked = study.survey(letters.SHARES)
-        return [
-            seal(body, key, info or letter_info(study.study_id, letters.SHARES, self.tag, tag)) for tag, key in seats
-        ] + [bytes(asked.letter_size + OVERHEAD)] * (asked.m - len(seats))
+        purposes = {tag: letter_info(study.study_id, letters.SHARES, self.tag, tag) for tag, _ in seats}
+        found = [seal(body, key, purposes[tag] if info is None else info) for tag, key in seats]
+        return found + [bytes(asked.letter_size + OVERHEAD)] * (asked.m - len(seats))
 
 
 async def with_liar(world: World) -> Liar:
