@@ -58,7 +58,7 @@ ENDS = {
     "who came": ({0: 2, 1: 2}, 3),
     "opening": ({0: 3, 1: 3}, 4),
 }
-"""Whom the study loses after which round, and the round that ends it."""
+"""The members that the study loses, after which round, and the round that ends it."""
 
 
 async def ended(world: World, name: str) -> int:
