@@ -17,6 +17,7 @@ import pytest
 from attrs import define, evolve, field, frozen
 
 from anon.study.manifest import Manifest
+from examples.testing import MemoryRoute, Request
 from peer.app import PeerApp
 from peer.data.evaluate import Evaluate, at_once
 from peer.store.home import Settings
@@ -35,8 +36,7 @@ from tests.support.letter_study import (
     own_data,
 )
 from tests.support.observed import stream
-from tests.support.protocols import both_sides
-from tests.support.world import MemoryRoute, Request, World, in_memory
+from tests.support.world import World, in_memory
 
 pytestmark = pytest.mark.slow
 MEMBERS, STUDIES, PIECES = 5, 200, 20
@@ -58,7 +58,6 @@ class RoughRoute(MemoryRoute):
 class LivingWorld(World):
     """A world whose members draw from streams of their own, which begin anew with each start."""
 
-    seed: int = 0
     starts: Counter[int] = field(factory=Counter)
     evaluates: dict[int, Evaluate] = field(factory=dict)
 
@@ -68,7 +67,7 @@ class LivingWorld(World):
         self.starts[number] += 1
         return PeerApp(
             self._home(number), lambda: route, self.clock, stream(name, []), sleep=self.clock.sleep,
-            evaluate=self.evaluates.get(number, at_once), protocols=both_sides(PROTOCOLS),
+            evaluate=self.evaluates.get(number, at_once), protocols=PROTOCOLS,
         )  # fmt: skip
 
 
@@ -100,7 +99,7 @@ class Fate:
 
 
 def rough(seed: int, number: int, fate: Fate, route: RoughRoute) -> None:
-    """An exchange is lost, or slow, by its time and place alone."""
+    """The loss of an exchange follows from its time and place alone."""
 
     def odds(kind: str) -> Callable[[str, float], bool]:
         return lambda what, at: Random(f"{seed} {number} {kind} {what} {at}").random() < fate.lost
@@ -165,7 +164,7 @@ async def lived(folder: Path, seed: int, monkeypatch: pytest.MonkeyPatch, other:
     answers = [draw.randrange(2) for _ in range(MEMBERS)]
     answers = [1 - answer for answer in answers] if other else answers
     async with in_memory(folder / "home", STUDY, protocols=PROTOCOLS) as made:
-        world = LivingWorld(made.app, made.live, made.clock, made.invites, made.peers, made.routes, seed)
+        world = LivingWorld(made.app, made.live, made.clock, made.invites, PROTOCOLS, seed)
         fates = [Fate.drawn(draw, world.live.manifest) for _ in answers]
         for number, answer in enumerate(answers):
             await joins(world, number)
@@ -189,7 +188,7 @@ async def demand_all(world: LivingWorld, answers: list[int]) -> None:
     """No promise was broken, and a sum that is published is right to the unit."""
     demand_promises(world)
     bodies = await bodies_of(world)
-    assert audited(world, bodies).ok, audited(world, bodies).lines()
+    assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
     if ("rows", 0) in bodies:
         assert learned(bodies)[:2] == expected(bodies, world, answers)
     else:

@@ -85,7 +85,7 @@ async def demand_right(world: World, row: tuple[str, str]) -> None:
     """
     bodies = await bodies_of(world)
     assert learned(bodies)[:2] == row
-    assert audited(world, bodies).ok, audited(world, bodies).lines()
+    assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
     for number in range(len(world.peers)):
         assert surveys_sent(world, number) == [KEYS, ROWS, SHARES, VECTOR, CAME, OPENING]
         assert spent(world, number) == due_for(world, number) == world.live.manifest.epsilon
@@ -124,7 +124,7 @@ async def test_letters_that_do_not_open_stop_nobody(tmp_path: Path, name: str) -
 
 @pytest.mark.slow
 async def test_a_number_whose_shares_reached_nobody_opens_nothing(tmp_path: Path) -> None:
-    """A member adds up no share that it has not: the study ends after its last round, with nothing opened."""
+    """No member adds up what it has not: the study ends after its last round, with nothing opened."""
     async with members(tmp_path, [1, 0, 1]) as world:
         liar = await with_liar(world)
         await liar.says(KEYS, liar.opener.public_key)
@@ -134,7 +134,7 @@ async def test_a_number_whose_shares_reached_nobody_opens_nothing(tmp_path: Path
         bodies = await bodies_of(world)
         assert world.live.state == "ended" and letters.RESULT not in bodies
         assert set(read_page(world.live.manifest, 4, bodies["page", 4]).texts(OPENING).values()) == {letters.NOTHING}
-        assert audited(world, bodies).ok, audited(world, bodies).lines()
+        assert (await audited(world, bodies)).ok, (await audited(world, bodies)).lines()
 
 
 @pytest.mark.slow

@@ -161,7 +161,7 @@ async def test_fewer_packets_than_the_minimum_end_the_study(tmp_path: Path) -> N
         study.tellers[0].turned = lambda call, given: given[: least - 1] if call == "admit" else given
         await all_sent(study)
         await study.until(Phase.ENDED)
-        assert f"too few packets ({least - 1} accepted, {least} needed)" in study.live.trouble
+        assert f"too few packets were accepted ({least - 1} accepted, {least} needed)" in study.live.trouble
         assert (await study.audited()).unsummed == "too-few-packets"
         assert "noise" not in study.tellers[0].calls + study.tellers[1].calls
 
