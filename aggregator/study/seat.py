@@ -27,7 +27,8 @@ def seat_document(study: LiveStudy, number: int, documents: Mapping[Place, bytes
     pages = {at: read_page(manifest, at, body) for (kind, at), body in documents.items() if kind == PAGE}
     mail = mail_of(manifest, pages, AGGREGATOR, study.packet_intake.rules.opener.open)
     read = [[kind, at, hashlib.sha256(body).digest()] for (kind, at), body in sorted(documents.items())]
-    return part.answered(manifest, number, documents, mail, _drawn(study.secrets.sealing_key, number, read))
+    key = study.secrets.sealing_key
+    return part.answered(manifest, number, documents, mail, _drawn(key, -1, ())(32), _drawn(key, number, read))
 
 
 def _drawn(secret: bytes, number: int, read: Sequence[object]) -> Callable[[int], bytes]:

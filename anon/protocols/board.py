@@ -182,11 +182,14 @@ def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:
 
 
 def seats_of(study: Manifest, survey: int, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
-    """The tags that a member writes to in a survey: its circle. One without a key keeps its place, and gets zeros."""
-    part = protocol_of(study)
-    if not isinstance(part, LettersPart) or not study.survey(survey).m:
+    """The tags that a member writes to in a survey: its circle, or the aggregator's beside a posted text. A seat
+    without a key keeps its place, and gets zeros."""
+    part, asked = protocol_of(study), study.survey(survey)
+    if asked.m and not asked.pseudonymous:
+        return (AGGREGATOR,)
+    if not asked.m or not isinstance(part, LettersPart):
         return ()
-    return part.circle(study, study.survey(survey), writer, pages)[: study.survey(survey).m]
+    return part.circle(study, asked, writer, pages)[: asked.m]
 
 
 def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[tuple[int, bytes], bytes]:

@@ -80,7 +80,8 @@ class Survey:
     it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure.
 
     A written survey (`POSTED`, `LETTERS`) has none either: `size` is the bytes of its text, `m` the seats that a member
-    writes to, and with seats `parameters[0]` the bytes of each letter before it is sealed."""
+    writes to, and with seats `parameters[0]` the bytes of each letter before it is sealed. The one seat beside a posted
+    text is the aggregator's."""
 
     survey: int
     kind: str
@@ -127,7 +128,7 @@ class Survey:
     def _check_written(self) -> None:
         if self.p or self.q or self.epsilon < 0:
             raise InvalidValue(f"survey {self.survey}: a written survey has no probabilities and no negative cost")
-        if not 0 <= self.m <= (MOST_SEATS if self.pseudonymous else 0) or bool(self.m) > bool(self.parameters):
+        if not 0 <= self.m <= (MOST_SEATS if self.pseudonymous else 1) or bool(self.m) > bool(self.parameters):
             raise InvalidValue(f"survey {self.survey}: expected at most {MOST_SEATS} seats, and a length of letters")
         if not self.size >= 1 or self.size + self.m * (self.letter_size + OVERHEAD) > LONGEST_REPORT:
             raise InvalidValue(f"survey {self.survey}: expected a text, and at most {LONGEST_REPORT} bytes in all")

@@ -349,11 +349,12 @@ class Aggregator:
         number: int,
         documents: Mapping[Place, bytes],
         mail: Mail,
+        secret: bytes,
         random_bytes: Callable[[int], bytes],
     ) -> bytes:
         """The sum of the second masks of all that came, once enough members saw the same; a number of its own else."""
         pages = pages_in(study, documents)
-        salt = random_bytes(WIDTH)
+        salt = bytes(mine ^ drawn for mine, drawn in zip(secret[:WIDTH], random_bytes(WIDTH), strict=True))
         total = sum(numbers(mail[SHARES, tag])[0] for tag in came(pages) if (SHARES, tag) in mail)
         return encode([study.study_id, spelled(total) if agreed(study, pages) else NOTHING, salt])
 

@@ -104,9 +104,7 @@ def unread_letters(inputs: PacketInputs) -> tuple[list[Writing], dict[int, SlotR
 
 def seated(inputs: PacketInputs, wish: Writing) -> Writing:
     """The wish with the seats that its letters are for."""
-    if inputs.known is None:
-        return wish
-    manifest, known = inputs.manifest, inputs.known
+    manifest, known = inputs.manifest, inputs.known or Correspondence(b"", {}, {}, {})
     seats = seats_of(manifest, wish.survey, known.tag, known.pages)
     return evolve(wish, seats=tuple((tag, key_of(manifest, known.pages, tag)) for tag in seats))
 
