@@ -75,6 +75,7 @@ class AggregatorApp:
         protocols: Protocols = PROTOCOLS,
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
+        self._ticking = asyncio.Lock()
         self._random_bytes, self.sleep, self._look_seconds = random_bytes, sleep, look_seconds
         self._database = database_of(self.home)
         self._tools = Tools(
@@ -248,12 +249,14 @@ class AggregatorApp:
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).
 
-        A study that cannot go on has its `fault`, and is tried again when that is due; it holds up no other.
+        A study that cannot go on has its `fault`, and is tried again when that is due; it holds up no other. One call
+        waits for another: no study is carried on twice at a time.
         """
-        await self._load()
-        await asyncio.gather(*(carry(live) for live in self.studies()))
-        self._keep_faults()
-        await self._keep_answers()
+        async with self._ticking:
+            await self._load()
+            await asyncio.gather(*(carry(live) for live in self.studies()))
+            self._keep_faults()
+            await self._keep_answers()
         return self._until_next()
 
     async def _keep_ticking(self) -> None:

@@ -131,9 +131,9 @@ class SeatedPart(AggregatorPart, Protocol):
         random_bytes: Callable[[int], bytes],
     ) -> bytes:
         """The document that the seat publishes after round `number`. `documents`: those given, and of all rounds so
-        far; `mail`: the letters to the seat. `secret`: 32 bytes that the seat keeps for the whole study. `random_bytes`:
-        any number of the seat's own, the same for the same round. No audit can make it again. Raises nothing on account
-        of members' texts."""
+        far; `mail`: the letters to the seat. `secret`: 32 bytes that the seat keeps for the whole study.
+        `random_bytes`: any number of the seat's own, the same for the same round. No audit can make it again. Raises
+        nothing on account of members' texts."""
 
 
 @runtime_checkable
