@@ -164,7 +164,7 @@ class OutboxStore(StoreFile):
 
     def receive(self, study: bytes, results: Mapping[Place, bytes]) -> None:
         """Keep the results that are this member's alone."""
-        with self._writing("results") as connection:
+        with self._writing("end") as connection:
             for (kind, part), body in results.items():
                 columns = {"study": study, "kind": kind, "part": part, "body": body}
                 rows.insert(connection, "received", columns, "INSERT OR REPLACE")

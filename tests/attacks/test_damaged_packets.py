@@ -102,7 +102,7 @@ async def test_counts_of_a_round_leave_it_out_too(tmp_path: Path) -> None:
     clock = Clock()
     app = make_app(tmp_path / "binned", clock)
     async with app:
-        running = await begin(app, clock, study_text("quantile"))
+        running = await begin(app, clock, study_text("quantile"), invites=40)
         peers = await running.enrol(40)
         await running.close_enrolment(peers)
         surveys = running.live.manifest.surveys

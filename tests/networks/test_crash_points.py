@@ -44,6 +44,8 @@ WHILE_RUNNING = (
 AGGREGATOR_ENROLLING = ("commit-of-enrolments", "answer")
 SIDES = ("before", "after")
 BINNING_SURVEY = 0
+OF_SUMS = {"before-commit-of-list", "after-commit-of-list"}
+"""No study of counts comes there. In `test_sum_programs` an aggregator dies before that commit."""
 
 
 def both(*names: str) -> list[str]:
@@ -334,7 +336,6 @@ def test_every_crash_point_in_the_source_is_exercised() -> None:
 
 
 UNNAMED = {
-    "keep": "the list of a sum: no teller heard of it before, and afterwards the kept one holds",
     "erase": "lists of sums and counts of answers, repeated until the phase is stored",
     "belong_to": "marks a database as its aggregator's, before anything is in it",
     "demand_original": "staff say once more that no other copy is alive",
@@ -375,7 +376,8 @@ def _owner(call: ast.Call) -> str:
 
 def test_both_sides_died_at_every_point(outcome: Outcome) -> None:
     assert set(outcome.peers.deaths) == set(peer.store.crash_points.POINTS)
-    assert {point.partition(":")[0] for point in outcome.aggregator.deaths} == set(aggregator.store.crash_points.POINTS)
+    points = set(aggregator.store.crash_points.POINTS) - OF_SUMS
+    assert {point.partition(":")[0] for point in outcome.aggregator.deaths} == points
 
 
 @pytest.mark.parametrize("side", ["peers", "aggregator"])
