@@ -52,6 +52,8 @@ _studies = study_table(
     partitioned=False,
 )
 
+ERASED_KINDS = ("transcript", "page")
+"""Kinds of documents that show packets: their bodies go with the packets, when the retention ends."""
 _documents = Table(
     "documents",
     TABLES,
@@ -153,7 +155,7 @@ class StudyStore:
                 return await _chain(connection, study)
 
     async def body(self, study: bytes, number: int) -> bytes | None:
-        """The body of a document of the chain; None where it was erased, which only a transcript ever is.
+        """The body of a document of the chain; None where it was erased, as only those that show packets are.
 
         Raises `Damaged` for one that is missing or not what was signed.
         """
@@ -165,13 +167,13 @@ class StudyStore:
             if row is None:
                 raise KeyError(number)
             head = parse_head(row.head)
-            if row.body is None and head.kind == "transcript":
+            if row.body is None and head.kind in ERASED_KINDS:
                 return None
             return await asyncio.to_thread(check_body, head, row.body)
 
-    async def erase_bodies(self, study: bytes, kind: str) -> None:
-        """Forget the bodies of one kind; their signed heads stay."""
-        wanted = (_documents.c.study == study) & (_documents.c.kind == kind)
+    async def erase_bodies(self, study: bytes) -> None:
+        """Forget the bodies of documents that show packets; their signed heads stay."""
+        wanted = (_documents.c.study == study) & _documents.c.kind.in_(ERASED_KINDS)
         async with self._database.write() as connection:
             await connection.execute(update(_documents).where(wanted).values(body=None))
 

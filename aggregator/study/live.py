@@ -320,8 +320,9 @@ class LiveStudy:
         return self.fault.said if self.fault is not None else self.spoilt or self.ended
 
     async def erase_transcripts(self) -> None:
-        """Forget the bodies of transcripts, and their buckets; the signed heads stay."""
-        await self.tools.studies.erase_bodies(self.study, "transcript")
+        """Forget the bodies of transcripts, their buckets, and the pages that show the same packets; the signed heads
+        stay."""
+        await self.tools.studies.erase_bodies(self.study)
         transcripts = [signed.head.number for signed in self.chain if signed.head.kind == "transcript"]
         await self._shelf.erase(transcripts, len(self.chain))
         self.forget_bodies()

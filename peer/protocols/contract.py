@@ -90,7 +90,7 @@ class CorrespondingPart(PeerPart, Protocol):
 
     def reads(self, manifest: Manifest, survey: Survey, tag: bytes, pages: Pages) -> bool:
         """True if what this member writes in a survey stands on its record. It follows from public things alone. If
-        not, the part is shown no record, and nothing is charged."""
+        not, the part is shown no record, and nothing is charged. It is not asked of a survey that costs nothing."""
 
     def letters(
         self,

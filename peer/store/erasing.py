@@ -31,8 +31,9 @@ class ErasingStore(StoreFile):
                     connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
 
     def forget(self) -> None:
-        """Erase the links that wait for an answer, and all pauses."""
+        """Erase the links that wait for an answer, all pauses, and the results that are this member's alone."""
         with self._writing("policy") as connection:
+            connection.execute("DELETE FROM received")
             connection.execute("DELETE FROM waiting")
             connection.execute("DELETE FROM pauses")
 

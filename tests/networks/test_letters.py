@@ -8,53 +8,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from aggregator.audit import audit_documents
+from anon.errors import Malformed
 from anon.protocols.models.rows import PublishedRows
+from anon.protocols.registry import check_study
+from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
 from peer.data.importing import import_file
+from peer.protocols.contract import Correspondence
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
+from peer.run.packets.inputs import PacketInputs
 from tests.support import letters
-from tests.support.protocols import with_toy
+from tests.support.letters_study import PROTOCOLS, STUDY, resolved
 from tests.support.world import World, in_memory, published
-
-PROTOCOLS = with_toy(letters.PROTOCOL)
-STUDY = """
-version = 1
-title = "Who is tired"
-purpose = "To count exactly, and to see no single answer."
-contact = "nobody@example.org"
-[tables]
-person = ["age", "cups", "tired"]
-[label]
-name = "tired"
-description = "You are tired."
-query = "SELECT tired FROM person"
-positive = [1]
-negative = [0]
-missing = "negative"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age."
-query = "SELECT age FROM person"
-missing = 0
-range = [0, 80]
-cuts = [40]
-[design]
-kind = "letters"
-least = 3
-[schedule]
-enrol = "60m"
-settle = "20m"
-collect = "60m"
-[cohort]
-minimum = 3
-maximum = 8
-admission = "invite"
-"""
 
 
 async def settled(world: World, tmp_path: Path, tired: list[int]) -> None:
@@ -84,6 +54,43 @@ async def test_a_sum_under_masks_is_right_to_the_unit_and_audited(tmp_path: Path
         assert sorted(map(len, heard)) == [0, 0, 1, 1]
         told = {results[letters.GROUP] for results in heard if results}
         assert len(told) == 2  # each of the two hears the other's greeting alone
+        for app in world.peers:
+            app.store.forget()
+            assert app.store.received(world.live.study) == {}
+        table = world.live.manifest.timetable
+        await world.go_to(table.ends + world.live.manifest.release.retention)
+        kept = {signed.head.kind: await world.live.document(signed.head.number) for signed in world.live.chain}
+        assert kept["page"] is kept["transcript"] is None and kept["rows"] is not None
+
+
+@pytest.mark.slow
+async def test_a_part_that_cannot_read_the_board_gives_no_result_and_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letters.Peer, "received", lambda *_given: {}["no such place"])
+    async with in_memory(tmp_path / "home", STUDY, protocols=PROTOCOLS) as world:
+        await settled(world, tmp_path, [1, 0, 1])
+        await world.go_on()
+        for app in world.peers:
+            (status,) = app.status()
+            assert (status.state, app.store.received(world.live.study)) == (State.FINISHED, {})
+
+
+def test_what_costs_nothing_reads_no_record() -> None:
+    """Whatever the part says: a hostile manifest may declare that a masked number is free."""
+    manifest = resolved()
+    free = tuple(evolve(survey, epsilon=0) for survey in manifest.surveys)
+    known = Correspondence(b"\x01" * 48, {}, {}, {})
+
+    def reading(study: Manifest, known: Correspondence | None) -> list[int]:
+        inputs = PacketInputs(study, None, None, b"", (), (), known)  # type: ignore[arg-type]
+        return [survey for survey in range(6) if inputs.reads(survey)]
+
+    assert reading(manifest, known) == [letters.ROWS, letters.VECTOR]
+    assert reading(manifest, None) == [letters.ROWS]
+    assert reading(evolve(manifest, surveys=free), known) == []
+    with pytest.raises(Malformed, match="cost something else"):
+        check_study(evolve(manifest, surveys=free, epsilon=manifest.epsilon))
 
 
 def evidence(world: World, bodies: Mapping[tuple[str, int], bytes]) -> tuple[bytes, dict[int, bytes]]:

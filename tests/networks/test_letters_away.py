@@ -11,7 +11,7 @@ from anon.sharing.round_document import UnsummedRound, Why
 from anon.wire.cbor import decode
 from peer.rules.lifecycle import State
 from tests.support import letters
-from tests.support.letter_study import (
+from tests.support.letters_world import (
     after,
     audited,
     bodies_of,

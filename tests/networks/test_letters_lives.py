@@ -22,7 +22,7 @@ from peer.app import PeerApp
 from peer.data.evaluate import Evaluate, at_once
 from peer.store.home import Settings
 from tests.attacks.soak_pieces import piece
-from tests.support.letter_study import (
+from tests.support.letters_world import (
     PROTOCOLS,
     STUDY,
     Killed,

@@ -20,7 +20,7 @@ from anon.wire.packets import PublishedPacket
 from examples.testing import MemoryRoute
 from peer.rules.lifecycle import State
 from tests.support import letters
-from tests.support.letter_study import (
+from tests.support.letters_world import (
     after,
     audited,
     bodies_of,

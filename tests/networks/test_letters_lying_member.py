@@ -19,8 +19,8 @@ from anon.protocols.outgoing import OpenShares, written
 from anon.wire.letters import AGGREGATOR, letter_info
 from peer.rules.lifecycle import State
 from tests.support import letters
-from tests.support.letter_liar import Liar, with_liar
-from tests.support.letter_study import (
+from tests.support.letters_liar import Liar, with_liar
+from tests.support.letters_world import (
     audited,
     bodies_of,
     due_for,

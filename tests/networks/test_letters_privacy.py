@@ -14,7 +14,7 @@ from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from tests.networks.test_letters_lives import Killer, LivingWorld, RoughRoute, Seen, joins, seen_of
 from tests.support import letters
-from tests.support.letter_study import (
+from tests.support.letters_world import (
     PROTOCOLS,
     STUDY,
     audited,

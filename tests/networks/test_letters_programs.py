@@ -11,7 +11,7 @@ from aggregator.audit.exporting import export_study
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from tests.support.course import course, live_on
-from tests.support.letter_study import PROTOCOLS, STUDY, learned
+from tests.support.letters_world import PROTOCOLS, STUDY, learned
 from tests.support.world import published
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.backup.archive import UNCONFIRMED, backup, restore
 from peer.store.home import PeerHome
 from tests.support import letters
-from tests.support.letter_study import (
+from tests.support.letters_world import (
     after,
     audited,
     bodies_of,

@@ -46,6 +46,8 @@ KEYS, ROWS, SHARES, VECTOR, CAME, OPENING = range(6)
 KINDS = ("keys", "rows", "shares", "vector", "came", "opening")
 ROUND_OF = (0, 0, 1, 2, 3, 4)
 PRIME = 2**61 - 1
+EPSILONS = (0, 20_000_000, 0, 10_000_000, 0, 0)
+"""By survey, in 1e-9 of rho: a letter's loss is its protocol's to know, and no mechanism recomputes it."""
 WIDTH = 8
 """Bytes of a number."""
 MOST_ROWS = 4
@@ -153,9 +155,9 @@ class Shared:
         seats = proposal.cohort.maximum
         asked = {
             KEYS: (0, LETTERS, 0, PUBLIC_KEY_SIZE),
-            ROWS: (0, POSTED, 20_000_000, 1 + MOST_ROWS * NOISE.report_size),
+            ROWS: (0, POSTED, EPSILONS[ROWS], 1 + MOST_ROWS * NOISE.report_size),
             SHARES: (seats, LETTERS, 0, 1),
-            VECTOR: (0, LETTERS, 10_000_000, WIDTH),
+            VECTOR: (0, LETTERS, EPSILONS[VECTOR], WIDTH),
             CAME: (0, LETTERS, 0, 32),
             OPENING: (0, LETTERS, 0, WIDTH),
         }
@@ -172,6 +174,8 @@ class Shared:
     def check(self, study: Manifest) -> None:
         if not 2 <= least_of(study) <= study.cohort.minimum:
             raise Malformed("manifest: expected at least two members, and no more than its minimum; do not take part")
+        if [survey.epsilon for survey in study.surveys] != list(EPSILONS):
+            raise Malformed("manifest: its rounds cost something else than they take; do not take part")
 
     def exposure(self, design: Layout) -> Charge:
         return Charge(Measure.ZCDP, total_epsilon(design.surveys, design.slots), condition=IF)

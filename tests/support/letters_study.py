@@ -1,4 +1,4 @@
-"""Manifests of the toy `letters`, of any size, which nobody published."""
+"""The study of the toy `letters`: its file, and manifests of any size that nobody published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ title = "Who is tired"
 purpose = "To count exactly, and to see no single answer."
 contact = "nobody@example.org"
 [tables]
-person = ["age", "tired"]
+person = ["age", "cups", "tired"]
 [label]
 name = "tired"
 description = "You are tired."

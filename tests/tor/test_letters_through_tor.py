@@ -16,7 +16,7 @@ from anon.storage.home import aggregators_home
 from peer.rules.lifecycle import State
 from tests.support.clock import Clock
 from tests.support.course import Person, live_on
-from tests.support.letter_study import PROTOCOLS, STUDY, learned
+from tests.support.letters_world import PROTOCOLS, STUDY, learned
 from tests.support.world import published
 from tests.tor.test_toys_through_tor import _peer
 

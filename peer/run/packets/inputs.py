@@ -42,13 +42,15 @@ class PacketInputs:
         return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
     def reads(self, survey: int) -> bool:
-        """False for letters that stand on no record."""
-        if not self.manifest.survey(survey).pseudonymous:
-            return True
-        part, known = part_of(self.manifest), self.known
-        if known is None or not isinstance(part, CorrespondingPart):  # the first letters: sealing keys
+        """False for what is written on no record. A written survey that costs nothing reads none, whatever its part
+        says: no manifest has anything leave uncharged."""
+        asked, known = self.manifest.survey(survey), self.known
+        if not asked.pseudonymous:
+            return bool(asked.epsilon) or not asked.written
+        part = part_of(self.manifest)
+        if not asked.epsilon or known is None or not isinstance(part, CorrespondingPart):
             return False
-        return part.reads(self.manifest, self.manifest.survey(survey), known.tag, known.pages)
+        return part.reads(self.manifest, asked, known.tag, known.pages)
 
     def begun(self, answers: bytes | None = None) -> MakingStart:
         """The random bytes of every slot that stands on the record, and what a child is told of them."""

@@ -21,7 +21,6 @@ from attrs import evolve
 from anon.credential import pseudonym
 from anon.crypto.sealing import SECRET_SIZE
 from anon.crypto.sealing.opening import Opener
-from anon.errors import Malformed, RejectedProof
 from anon.protocols.board import check_tokens, key_of, mail_of, read_pages, seats_of
 from anon.protocols.contract import Place
 from anon.protocols.contract import documents_of as documents_of_rounds
@@ -64,7 +63,7 @@ def with_board(
     own = {
         survey: draw(part.random_size(manifest, manifest.survey(survey)))
         for survey, draw in draws.items()
-        if not evolve(inputs, known=None if survey == keys else known).reads(survey)
+        if not evolve(inputs, known=known).reads(survey)
     }
     return evolve(inputs, known=evolve(known, own=own))
 
@@ -119,8 +118,8 @@ async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None
     slots = [(slot, survey) for slot, survey in enumerate(study.draws) if manifest.survey(survey).pseudonymous]
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
     results: Mapping[Place, bytes] = {}
-    # A board that is bad, or that no part can read, gives no result; what was sent is looked for all the same.
-    with suppress(Malformed, RejectedProof):
+    # A board that is bad, or that a part of any author cannot read, gives no result. Own packets are looked for still.
+    with suppress(Exception):
         read = await off_loop(with_board, inputs, study.roster_digest, run.tools.random_bytes)
         silent = silenced(read, run.store.outbox(study.study))
         if read.known is not None and isinstance(part, CorrespondingPart) and not silent:

@@ -22,7 +22,7 @@ from attrs import evolve, field, frozen
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Outgoing, Writing
-from anon.protocols.sortition import has_board
+from anon.protocols.sortition import has_board, has_letters
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from anon.transparency.documents import find
@@ -119,7 +119,7 @@ async def _store_made(
     study = inputs.manifest.study_id
     packets, missed = await off_loop(released, inputs, wishes, draws, send_times)
     missed += [slot for slot, _survey in inputs.slots if slot not in {wish.slot for wish in wishes}]
-    closed = run.tools.vault.close(inputs.secrets.to_bytes()) if has_board(inputs.manifest) else None
+    closed = run.tools.vault.close(inputs.secrets.to_bytes()) if has_letters(inputs.manifest) else None
     run.store.record_evaluated(study, answers, packets, missed, closed)
     settle_if_done(run, study)
 

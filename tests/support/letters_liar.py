@@ -13,7 +13,7 @@ from anon.protocols.board import read_page
 from anon.wire.letters import AGGREGATOR, letter_info, written_report
 from anon.wire.packets import TAG_BYTES, Packet
 from tests.support import letters
-from tests.support.letter_study import bodies_of, go_on
+from tests.support.letters_world import bodies_of, go_on
 from tests.support.world import FakePeer, World, sealed
 
 

@@ -25,45 +25,10 @@ from peer.store.database import store_file
 from peer.store.records import OutboxEntry
 from tests.support import letters
 from tests.support.clock import Clock
+from tests.support.letters_study import PROTOCOLS, STUDY
 from tests.support.packets import packet_in
-from tests.support.protocols import with_toy
 from tests.support.world import World, in_memory, published
 
-PROTOCOLS = with_toy(letters.PROTOCOL)
-STUDY = """
-version = 1
-title = "Who is tired"
-purpose = "To count exactly, and to see no single answer."
-contact = "nobody@example.org"
-[tables]
-person = ["age", "cups", "tired"]
-[label]
-name = "tired"
-description = "You are tired."
-query = "SELECT tired FROM person"
-positive = [1]
-negative = [0]
-missing = "negative"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age."
-query = "SELECT age FROM person"
-missing = 0
-range = [0, 80]
-cuts = [40]
-[design]
-kind = "letters"
-least = 3
-[schedule]
-enrol = "60m"
-settle = "20m"
-collect = "60m"
-[cohort]
-minimum = 3
-maximum = 8
-admission = "invite"
-"""
 LETTERS = (letters.KEYS, letters.SHARES, letters.VECTOR, letters.CAME, letters.OPENING)
 Bodies = dict[tuple[str, int], bytes]
 
