@@ -26,7 +26,7 @@ MAX_BODY = 64 * 1024 * 1024
 
 @frozen
 class Head:
-    """One document's place in the chain. `part`: a transcript's survey id, or a number that the protocol gives."""
+    """One document's place in the chain. `part`: a transcript's slot, or a number that the protocol gives."""
 
     study: bytes
     number: int

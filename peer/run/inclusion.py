@@ -182,15 +182,16 @@ def _roster(chain: Sequence[SignedHead]) -> Head:
 
 
 def _read(
-    study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: Mapping[int, bytes]
+    study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: dict[int, bytes]
 ) -> dict[int, BucketDocument]:
-    """The transcripts' documents by slot, none of more packets than the roster has members."""
+    """The transcripts' documents by slot, none of more packets than the roster has members. Takes the bodies away: a
+    document holds its own, and together they may be 35 MiB."""
     try:
         members = members_signed(chain)
         if members is None:
             members = parse_bucket_document(bodies[_roster(chain).number], study.study, "roster", 0).count
         documents = {
-            slot: parse_bucket_document(bodies[head.number], study.study, "transcript", slot)
+            slot: parse_bucket_document(bodies.pop(head.number), study.study, "transcript", slot)
             for slot, head in heads.items()
         }
     except Malformed:
