@@ -17,6 +17,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from anon.errors import AnonmlError, RejectedProof
@@ -33,18 +34,20 @@ __all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
 # name: (module with a typer application called `app`, what it is for)
-COMMANDS = {
-    "peer": ("peer.cli.main", "Keep your data, join studies, see what was sent."),
-    "aggregator": ("aggregator.cli.main", "Run studies: invite, serve, watch, export, audit."),
-    "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
-    "teller": ("anon.teller.cli", "Be one of the tellers that add up a study's vectors, with noise."),
-    "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
-    "evidence": ("anon.kit.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
-    "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
-    "testnet": ("anon.kit.testnet.cli", "A private Tor network on this machine, to try everything on."),
-    "doctor": ("anon.kit.terminal.doctor", "Look at this installation and say what to do next."),
-    "support-bundle": ("anon.kit.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
-}
+COMMANDS = MappingProxyType(
+    {
+        "peer": ("peer.cli.main", "Keep your data, join studies, see what was sent."),
+        "aggregator": ("aggregator.cli.main", "Run studies: invite, serve, watch, export, audit."),
+        "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
+        "teller": ("anon.teller.cli", "Be one of the tellers that add up a study's vectors, with noise."),
+        "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
+        "evidence": ("anon.kit.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
+        "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
+        "testnet": ("anon.kit.testnet.cli", "A private Tor network on this machine, to try everything on."),
+        "doctor": ("anon.kit.terminal.doctor", "Look at this installation and say what to do next."),
+        "support-bundle": ("anon.kit.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
+    }
+)
 
 # (command, what adds further commands to it, their names). Without its line a shell's folder can be deleted.
 # Each is imported for its own commands and for help alone.
