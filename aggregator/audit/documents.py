@@ -267,13 +267,14 @@ class _Audit:
     def _check_page(self, number: int, study_round: Round, checked: CheckedTranscripts | None) -> None:
         """A page has the packets of its round's transcripts, no more and no fewer, and each token holds. No audit
         makes again what the aggregator's seat said. Where too few wrote, nothing follows."""
-        from anon.protocols.board import check_tokens, read_page  # late: in studies with letters alone
+        from anon.protocols.board import check_tokens, demand_members, read_page  # late: in studies with letters alone
 
         place, name = ("page", number), f"page {number}"
         if place not in self.bodies:
             return
         with noting(self.note, name):
             page = read_page(self.manifest, number, self.bodies[place])
+            demand_members(self.manifest, {number: page}, self.enrolled)
             check_tokens(self.manifest, body_digest(self.bodies["roster", 0]), [page], os.urandom)
             for survey, entries in page.entries.items() if checked is not None else ():
                 if sorted(entry.digest for entry in entries.values()) != self._listed(survey):

@@ -3,8 +3,9 @@
 1. `page_body`: the accepted packets of the round's written surveys, which the aggregator signs as a document.
 2. `read_page`: a page as a value, each packet at its place and of its lengths.
 3. `check_tokens`: every token of some pages holds, so that each text and letter is a member's own.
-4. `key_of`: the sealing key of a member, which its first letters tell.
-5. `mail_of`: the letters to one seat, opened; one that does not open is as if it had not been written.
+4. `demand_members`: no more wrote than there are members.
+5. `key_of`: the sealing key of a member, which its first letters tell.
+6. `mail_of`: the letters to one seat, opened; one that does not open is as if it had not been written.
 
 Everybody fetches every page. A member's seat is its pseudonym, and the aggregator's the empty tag.
 """
@@ -168,6 +169,23 @@ def check_tokens(
     verifier = Verifier(PublicKey(study.credential_key), header, study.packets)
     if any(isinstance(verdict, AnonmlError) for verdict in verifier.check_batch(items, random_bytes)):
         raise RejectedProof(say("a page of this study has a letter that no member wrote; nothing more is sent"))
+
+
+def demand_members(study: Manifest, pages: Pages, members: int) -> None:
+    """Raises `Malformed` where more wrote than there are members: no survey has more packets, and all letters together
+    no more pseudonyms. An aggregator that invents writers could open what was hidden from it."""
+    tags = {
+        tag
+        for page in pages.values()
+        for survey, entries in page.entries.items()
+        if study.survey(survey).pseudonymous
+        for tag in entries
+    }
+    most = max((len(entries) for page in pages.values() for entries in page.entries.values()), default=0)
+    if max(most, len(tags)) > members:
+        raise Malformed(
+            say("a page of this study has more writers than the signed roster has members; nothing more is sent")
+        )
 
 
 def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:

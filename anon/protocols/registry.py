@@ -18,6 +18,7 @@ from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, Result, SharedPart
 from anon.protocols.models.published import PublishedModel
+from anon.protocols.sortition import has_letters, keys_survey
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
@@ -242,9 +243,13 @@ def _check_written(study: Manifest, protocol: SharedPart) -> None:
         board = any(study.survey(asked).written for asked in study_round.surveys)
         if board and (study_round.document != ("page", number) or ("page", number) not in documents):
             raise Malformed("manifest: a round in which members write has no page; do not take part")
-    letters = [survey for survey in written if survey.pseudonymous]
-    keys = letters[0] if letters else None
-    if keys is not None and (keys.m or keys.epsilon or keys.size < PUBLIC_KEY_SIZE):
+        if study_round.seat is not None and (study_round.seat[0] == "page" or study_round.seat not in documents):
+            raise Malformed("manifest: the aggregator's seat has no place for its document; do not take part")
+    if not has_letters(study):
+        return
+    keys = study.survey(keys_survey(study))
+    if keys.m or keys.epsilon or keys.size < PUBLIC_KEY_SIZE:
         raise Malformed("manifest: the first letters tell something else than sealing keys; do not take part")
-    if keys is not None and any(keys.window.closes > other.window.opens for other in letters[1:]):
+    later = [survey for survey in written if survey.pseudonymous and survey != keys]
+    if any(keys.window.closes > other.window.opens for other in later):
         raise Malformed("manifest: letters are written before the keys are known; do not take part")

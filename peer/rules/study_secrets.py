@@ -24,7 +24,8 @@ class StudySecrets:
     """This peer's secrets of a study; made fresh for each, so that nothing links two studies.
 
     `drawn` holds each slot's random bytes (`peer.release.SlotRandomness`): once drawn, they are as secret as the
-    answer. `letters` is what all letters of the study rest on, 32 bytes: empty until its answers are fixed.
+    answer. `letters` is what all letters of the study rest on, 32 bytes: empty until its answers are fixed. Until then
+    there is `ground`, 32 random bytes. It goes then: with it `letters` would tell of answers that were erased.
     """
 
     signing_seed: bytes = field(repr=False)
@@ -32,13 +33,16 @@ class StudySecrets:
     commitment: CommitmentSecrets = field(repr=False)
     invite_code: str = field(repr=False)
     drawn: tuple[bytes, ...] = field(repr=False)
+    ground: bytes = field(repr=False)
     letters: bytes = field(default=b"", repr=False)
 
     def fixed(self, answers: bytes) -> StudySecrets:
         """The same, once the answers are fixed. Letters rest on them from the first on: of two copies of a home with
         other data one finds another key than its own on the board, and falls silent. A mask hides one vector alone."""
-        grounds = [labels.LETTER_SECRET, *self.drawn, hashlib.sha256(answers).digest()]
-        return self if self.letters else evolve(self, letters=hashlib.shake_256(encode(grounds)).digest(32))
+        if self.letters:
+            return self
+        grounds = encode([labels.LETTER_SECRET, self.ground, hashlib.sha256(answers).digest()])
+        return evolve(self, ground=b"", letters=hashlib.shake_256(grounds).digest(32))
 
     @property
     def records_seed(self) -> bytes:
@@ -67,6 +71,7 @@ class StudySecrets:
                 made.commitment_with_proof,
                 self.invite_code,
                 list(self.drawn),
+                self.ground,
                 self.letters,
             ]
         )
@@ -75,17 +80,17 @@ class StudySecrets:
     def from_bytes(cls, data: bytes) -> StudySecrets:
         """Read back what `to_bytes` wrote. Raises `Malformed` for anything else."""
         parts = decode(data, "stored secrets")
-        if not isinstance(parts, list) or len(parts) != 8 or not all(isinstance(parts[at], list) for at in (2, 6)):
+        if not isinstance(parts, list) or len(parts) != 9 or not all(isinstance(parts[at], list) for at in (2, 6)):
             raise Malformed(say("stored secrets: damaged; restore the backup"))
-        seed, contribution, nyms, blind, commitment, code, drawn, letters = parts
-        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn), letters)
+        seed, contribution, nyms, blind, commitment, code, drawn, *rest = parts
+        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn), *rest)
 
 
 def fresh(sizes: Sequence[int], invite_code: str, random_bytes: Callable[[int], bytes]) -> StudySecrets:
     """New secrets for a study whose slots need so many random bytes each. `random_bytes`: the operating system's."""
     made = commit(len(sizes), random_bytes)
     drawn = tuple(random_bytes(size) for size in sizes)
-    return StudySecrets(random_bytes(32), random_bytes(32), made, invite_code, drawn)
+    return StudySecrets(random_bytes(32), random_bytes(32), made, invite_code, drawn, random_bytes(32))
 
 
 class Vault:

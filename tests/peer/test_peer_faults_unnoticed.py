@@ -210,6 +210,7 @@ async def _noise(app: PeerApp, age: int) -> bytes:
 def _inputs(aggregator: FakeAggregator, secrets: StudySecrets) -> PacketInputs:
     credential = Credential(b"issuer", b"header", b"signature", b"base", b"blind", ())
     documents = (DocumentArrived("counts", 0, b"counts"), DocumentArrived("model", 0, b"model"))
+    documents += (DocumentArrived("edges", 0, b"edges"),)
     return PacketInputs(aggregator.manifest, secrets, credential, b"seed", [(0, 0)], documents)
 
 
@@ -236,7 +237,7 @@ def test_a_document_that_the_survey_needs_parts_the_noise_and_no_other_does(monk
     aggregator = FakeAggregator.with_study(BINNED)
     one = _inputs(aggregator, fresh(random_sizes(aggregator.manifest), "", os.urandom))
     monkeypatch.setattr(type(part_of(aggregator.manifest)), "needs", lambda *_: (("counts", 0),))
-    needed, model = one.documents
+    needed, model, _edges = one.documents
     other_counts = evolve(one, documents=(evolve(needed, body=b"others"), model))
     other_model = evolve(one, documents=(needed, evolve(model, body=b"others")))
     assert other_counts.drawn(0, 0, b"a")(16) != one.drawn(0, 0, b"a")(16)

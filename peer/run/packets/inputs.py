@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from anon.credential import Credential, pseudonym
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.sortition import tag_context
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Window
 from peer.data.evaluate import missing
 from peer.data.making.content import Making, SlotRequest
 from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
@@ -33,12 +33,13 @@ class PacketInputs:
 
     def drawn(self, slot: int, survey: int, answers: bytes | None = None) -> SlotRandomness:
         """The slot's random bytes, for these answers, or None for the missing answer that is made beforehand. Only
-        documents that its survey needs count: others are there or not by chance."""
+        documents that its survey needs count: others are there or not by chance. They count in the order of their
+        places, so that the bytes of an earlier round come again whenever it is asked for them."""
         grounds = [self.credential.public_key, self.credential.header, self.seed, survey.to_bytes(4, "big")]
         if answers is not None:
-            needed = documents_of(self.manifest, [survey])
-            bodies = [document.body for document in self.documents if (document.kind, document.part) in needed]
-            grounds += [hashlib.sha256(answers).digest(), *bodies]
+            bodies = {(document.kind, document.part): document.body for document in self.documents}
+            needed = [bodies[place] for place in documents_of(self.manifest, [survey])]
+            grounds += [hashlib.sha256(answers).digest(), *needed]
         return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
     def reads(self, survey: int) -> bool:
@@ -91,3 +92,10 @@ def documents_of(manifest: Manifest, surveys: Sequence[int]) -> list[tuple[str, 
 
         needed.update(place for survey in written for place in board_before(manifest, survey))
     return sorted(needed)
+
+
+def letters_before(manifest: Manifest, window: Window) -> list[int]:
+    """The surveys with letters of earlier windows: whoever writes works out again what it wrote there."""
+    return [
+        survey.survey for survey in manifest.surveys if survey.pseudonymous and survey.window.opens < window.opens
+    ]

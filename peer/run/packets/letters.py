@@ -21,51 +21,60 @@ from attrs import evolve
 from anon.credential import pseudonym
 from anon.crypto.sealing import SECRET_SIZE
 from anon.crypto.sealing.opening import Opener
-from anon.protocols.board import check_tokens, key_of, mail_of, read_pages, seats_of
+from anon.protocols.board import check_tokens, demand_members, key_of, mail_of, read_pages, seats_of
 from anon.protocols.contract import Place
 from anon.protocols.contract import documents_of as documents_of_rounds
 from anon.protocols.outgoing import OpenShares, Writing
 from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import keys_survey, pseudonymous_slot, tag_context
+from anon.study.manifest import Manifest
+from anon.transparency.bucketed import members_signed
+from anon.transparency.documents import SignedHead
 from peer.data.making.content import written_by
 from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
 from peer.release import SlotRandomness
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import Receive
-from peer.run.packets.inputs import PacketInputs
+from peer.run.packets.inputs import PacketInputs, documents_of
 from peer.store.records import OutboxEntry, SentStudy
 from peer.threads import off_loop
 
 
 def with_board(
-    inputs: PacketInputs, roster_digest: bytes, random_bytes: Callable[[int], bytes]
+    inputs: PacketInputs, roster_digest: bytes, members: int, random_bytes: Callable[[int], bytes]
 ) -> PacketInputs:
-    """The same, with the board among its documents read. Raises `Malformed` and `RejectedProof` for a page that no
-    honest aggregator signs: nothing more is sent then."""
+    """The same, with the board among its documents read. `members`: the most of the signed roster. Raises `Malformed`
+    and `RejectedProof` for a page that no honest aggregator signs: nothing more is sent then."""
     manifest = inputs.manifest
     pages = read_pages(manifest, inputs.documents)
+    demand_members(manifest, pages, members)
     check_tokens(manifest, roster_digest, list(pages.values()), random_bytes)
     if pseudonymous_slot(manifest) < 0:
         return evolve(inputs, known=Correspondence(b"", {}, {}, pages))
     tag = pseudonym(inputs.credential, tag_context(manifest, pseudonymous_slot(manifest)))
     slots = {row.survey: slot.slot for slot in manifest.slots for row in slot.rows}
-    draws = {
-        survey: inputs.drawn(slots[survey], survey, inputs.secrets.letters)
-        for page in pages.values()
+    written = {
+        survey: number
+        for number, page in pages.items()
         for survey in page.entries
         if manifest.survey(survey).pseudonymous
     }
+    draws = {survey: inputs.drawn(slots[survey], survey, inputs.secrets.letters) for survey in written}
     keys = keys_survey(manifest)
     mail = mail_of(manifest, pages, tag, Opener(draws[keys](SECRET_SIZE)).open) if keys in draws else {}
-    known = Correspondence(tag, {}, mail, pages)
-    part = part_of(manifest)
-    own = {
-        survey: draw(part.random_size(manifest, manifest.survey(survey)))
-        for survey, draw in draws.items()
-        if not evolve(inputs, known=known).reads(survey)
-    }
+    known, part, own = Correspondence(tag, {}, mail, pages), part_of(manifest), dict[int, bytes]()
+    for survey, number in written.items():
+        then = {before: page for before, page in pages.items() if before < number}
+        if not evolve(inputs, known=evolve(known, pages=then)).reads(survey):
+            own[survey] = draws[survey](part.random_size(manifest, manifest.survey(survey)))
     return evolve(inputs, known=evolve(known, own=own))
+
+
+def most_members(manifest: Manifest, chain: Sequence[SignedHead]) -> int:
+    """The members by the signed roster; of one in several buckets, whose head does not say it, the study's maximum."""
+    members = members_signed(chain)
+    return manifest.cohort.maximum if members is None else members
 
 
 def silenced(inputs: PacketInputs, outbox: Sequence[OutboxEntry]) -> list[int]:
@@ -112,15 +121,17 @@ async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None
     """Keep the results for this member alone, if the protocol has such. A member that fell silent has none."""
     manifest, part = study.manifest, part_of(study.manifest)
     chain = await exchanges.chain(study)
-    places = documents_of_rounds(protocol_of(manifest).rounds(manifest))
+    slots = [(slot, survey) for slot, survey in enumerate(study.draws) if manifest.survey(survey).pseudonymous]
+    board = documents_of_rounds(protocol_of(manifest).rounds(manifest))
+    places = sorted({*board, *documents_of(manifest, [survey for _slot, survey in slots])})
     documents = tuple([await exchanges.document(study, chain, kind, number) for kind, number in places])
     secrets = run.secrets(study)
-    slots = [(slot, survey) for slot, survey in enumerate(study.draws) if manifest.survey(survey).pseudonymous]
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
     results: Mapping[Place, bytes] = {}
     # A board that is bad, or that a part of any author cannot read, gives no result. Own packets are looked for still.
     with suppress(Exception):
-        read = await off_loop(with_board, inputs, study.roster_digest, run.tools.random_bytes)
+        members = most_members(manifest, chain)
+        read = await off_loop(with_board, inputs, study.roster_digest, members, run.tools.random_bytes)
         silent = silenced(read, run.store.outbox(study.study))
         if read.known is not None and isinstance(part, CorrespondingPart) and not silent:
             results = await off_loop(part.received, manifest, read.known, documents)

@@ -35,7 +35,7 @@ from peer.rules.lifecycle import Event
 from peer.rules.schedule import QUERYING, in_time, making_allowance
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
-from peer.run.packets.inputs import MakingStart, PacketInputs, documents_of
+from peer.run.packets.inputs import MakingStart, PacketInputs, documents_of, letters_before
 from peer.run.plan import is_settled, undecided
 from peer.store.outbox import Covering, ScheduledPacket
 from peer.store.records import AnsweringStudy, EvaluatingStudy, Evaluation, MemberStudy
@@ -55,7 +55,9 @@ class MissingAnswer:
 
 def without_answers(inputs: PacketInputs) -> MissingAnswer:
     """The content of the packets if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of
-    documents."""
+    documents, and for texts of other lengths than the study says: they are written once beforehand, and not kept."""
+    if has_board(inputs.manifest):
+        _letters().unread_letters(evolve(inputs, secrets=inputs.secrets.fixed(b"")))
     begun = inputs.begun()
     return MissingAnswer(begun.draws, made(begun.told, inputs.manifest))
 
@@ -168,14 +170,17 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window
     chain = await exchanges.chain(study)
     if has_board(manifest) and find(chain, "unsummed") is not None:  # too few wrote: nobody reads a letter any more
         return await miss(run, study, window)
-    asked = documents_of(manifest, surveys_in(manifest, window))
+    asked = documents_of(manifest, [*surveys_in(manifest, window), *letters_before(manifest, window)])
     documents = tuple([await exchanges.document(study, chain, kind, part) for kind, part in asked])
     secrets = run.secrets(study)
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
     try:
         await off_loop(demand_sound, manifest, documents)
         if has_board(manifest):
-            inputs = await off_loop(_letters().with_board, inputs, study.roster_digest, run.tools.random_bytes)
+            members = _letters().most_members(manifest, chain)
+            inputs = await off_loop(
+                _letters().with_board, inputs, study.roster_digest, members, run.tools.random_bytes
+            )
             if silent := _letters().silenced(inputs, run.store.outbox(study.study)):
                 return run.store.journal(study.study, (), silent)
         otherwise = await off_loop(without_answers, inputs)
