@@ -62,7 +62,7 @@ class Round:
     `state`: the word under which a study in this round is stored and shown to programs; `name`: the round for people.
     `document`: what is published after it, if anything; of a round with a written survey its page
     (`anon.protocols.board`). `seat`: what the aggregator's own seat publishes after that. After the last round the
-    transcripts follow.
+    transcripts follow. `session`: a member that misses a round of letters writes no more in rounds of its session.
     """
 
     window: Window
@@ -71,6 +71,7 @@ class Round:
     surveys: tuple[int, ...]
     document: Place | None = None
     seat: Place | None = None
+    session: int = 0
 
 
 def documents_of(rounds: Iterable[Round]) -> list[Place]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.protocols.contract import MOST_BOARD
+from anon.protocols.registry import protocol_of
 from anon.protocols.sizes import longest_board
 from anon.protocols.sortition import pseudonymous_slot
 from anon.study.manifest import Manifest
@@ -46,7 +47,9 @@ def about_letters(manifest: Manifest) -> tuple[Sentence, ...]:
 
 
 def _pseudonym(manifest: Manifest) -> tuple[Sentence, ...]:
-    rounds = len({survey.window for survey in manifest.surveys if survey.pseudonymous})
+    windows = {survey.window for survey in manifest.surveys if survey.pseudonymous}
+    turns = [turn for turn in protocol_of(manifest).rounds(manifest) if turn.window in windows]
+    rounds, sessions = len(turns), len({turn.session for turn in turns})
     return (
         say(
             "You also write sealed letters. Only the reader that a letter is sealed to, a member or the aggregator, "
@@ -66,6 +69,13 @@ def _pseudonym(manifest: Manifest) -> tuple[Sentence, ...]:
             "There are {rounds}, and your machine must be awake in each. If it misses one, it writes no letters from "
             "then on.",
             rounds=say_many("{count} round of letters", "{count} rounds of letters", rounds),
+        )
+        if sessions == 1
+        else say(
+            "There are {rounds} in {sessions} sessions, and your machine must be awake in each round of a session. If "
+            "it misses one, it writes no letters until the next session.",
+            rounds=say_many("{count} round of letters", "{count} rounds of letters", rounds),
+            sessions=sessions,
         ),
         say("If you stop between rounds, you fall silent. Nothing that you wrote is taken back."),
     )

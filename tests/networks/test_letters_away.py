@@ -3,15 +3,33 @@ opens."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from attrs import evolve, frozen
 
+from anon.ldp import NanoEpsilon
+from anon.protocols.board import BoardEntry, BoardPage
+from anon.protocols.contract import Round
+from anon.protocols.registry import ProtocolParts
+from anon.protocols.resolve import resolve
 from anon.sharing.round_document import UnsummedRound, Why
+from anon.study.manifest import Manifest
 from anon.wire.cbor import decode
+from anon.wire.letters import TextAndLetters
+from peer.protocols.contract import Correspondence
+from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.run.packets.inputs import PacketInputs
+from peer.run.packets.letters import silenced
+from peer.store.records import OutboxEntry
 from tests.support import letters
+from tests.support.letters_study import KEYS as STUDY_KEYS
+from tests.support.letters_study import STUDY
 from tests.support.letters_world import (
+    LETTERS,
     after,
     audited,
     bodies_of,
@@ -23,6 +41,7 @@ from tests.support.letters_world import (
     spent,
     surveys_sent,
 )
+from tests.support.protocols import with_toy
 from tests.support.world import World
 
 pytestmark = pytest.mark.slow
@@ -49,6 +68,54 @@ async def test_two_drop_out_and_the_sum_of_those_who_came_is_right(
             assert surveys_sent(world, number) == SENT_UNTIL[turn]
         for number in range(len(ANSWERS)):
             assert spent(world, number) == due_for(world, number)
+
+
+@frozen
+class Sessions(letters.Shared):
+    """The last two rounds are a session of their own: whoever has shares can open, though it sent no vector."""
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        first = super().rounds(study)
+        return (*first[:3], *(evolve(turn, session=1) for turn in first[3:]))
+
+
+SESSIONS = ProtocolParts(Sessions(), letters.Peer(), letters.Aggregator())
+
+
+def sent_packet(survey: int, digest: bytes) -> OutboxEntry:
+    return OutboxEntry(survey, survey, NanoEpsilon(0), None, digest, 0.0, 1, Status.DELIVERED, "")
+
+
+async def test_a_member_that_was_away_writes_again_in_the_next_session(tmp_path: Path) -> None:
+    """It misses the vectors, and comes back for the opening: without it too few would open."""
+    text = STUDY.replace("least = 3", "least = 4").replace("minimum = 3", "minimum = 4")
+    async with members(tmp_path, [1, 1, 0, 1, 1], text, with_toy(SESSIONS)) as world:
+        (sentence,) = [line for line in map(str, about_letters(world.live.manifest)) if "sessions" in line]
+        assert "5 rounds of letters in 2 sessions" in sentence
+        await go_on(world, until=after(world, 1))
+        await go_on(world, until=after(world, 2), away={0: 0.0})
+        await go_on(world, away={4: 0.0})
+        assert surveys_sent(world, 0) == [KEYS, ROWS, SHARES, CAME, OPENING]
+        assert learned(await bodies_of(world))[:2] == ("3", "4")
+
+
+@pytest.mark.parametrize(("keys", "shares", "silent"), [
+    (b"own", b"own", []), (b"own", None, [KEYS, SHARES, VECTOR]), (b"own", b"other", LETTERS), (None, b"own", LETTERS),
+])  # fmt: skip
+def test_a_letter_that_it_did_not_send_ends_all_sessions_of_a_copy(
+    keys: bytes | None, shares: bytes | None, silent: Sequence[int]
+) -> None:
+    """Its own that is not there ends its session alone; but its key is for all of them."""
+    tag, study = b"t" * 48, resolve(with_toy(SESSIONS).proposal(STUDY), STUDY_KEYS, now=0)
+    entries = {KEYS: keys, SHARES: shares}
+    pages = {
+        number: BoardPage({survey: {tag: BoardEntry(TextAndLetters(b"", ()), digest)} if digest else {}}, ())
+        for number, (survey, digest) in enumerate(entries.items())
+    }
+    slots = [(slot.slot, row.survey) for slot in study.slots for row in slot.rows]
+    inputs = PacketInputs(study, None, None, b"", slots, (), Correspondence(tag, {}, {}, pages))  # type: ignore[arg-type]
+    left = [sent_packet(survey, b"own") for survey in LETTERS]
+    assert [dict(slots)[slot] for slot in silenced(inputs, left)] == list(silent)
 
 
 ENDS = {

@@ -15,6 +15,7 @@ from aggregator.audit import audit_documents
 from aggregator.audit.result import AuditResult
 from anon.protocols.board import read_page
 from anon.protocols.models.rows import PublishedRows
+from anon.protocols.registry import Protocols
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packets import Packet
 from examples.testing import all_contents
@@ -41,9 +42,11 @@ def own_data(path: Path, answer: int | None) -> None:
 
 
 @asynccontextmanager
-async def members(folder: Path, answers: Sequence[int | None], text: str = STUDY) -> AsyncIterator[World]:
+async def members(
+    folder: Path, answers: Sequence[int | None], text: str = STUDY, protocols: Protocols = PROTOCOLS
+) -> AsyncIterator[World]:
     """A study in which members with these answers take part."""
-    async with in_memory(folder / "home", text, protocols=PROTOCOLS) as world:
+    async with in_memory(folder / "home", text, protocols=protocols) as world:
         await world.settle_in(len(answers))
         for number, answer in enumerate(answers):
             own_data(world._home(number).data_path, answer)

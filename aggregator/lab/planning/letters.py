@@ -96,5 +96,5 @@ def letters_words(planned: tuple[LettersRound, ...]) -> tuple[str, ...]:
     return (
         "This study's members write to each other. No lab simulates it; its design stays as it is.",
         f"A member's machine must be awake in each of its {len(planned) - 1} windows.",
-        "One that misses a round of letters writes none from then on.",
+        "One that misses a round of letters writes none in the rest of that session.",
     )

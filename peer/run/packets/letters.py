@@ -1,7 +1,8 @@
 """The letters of a window: what was read on the board before, what stands on no record, and the seats of the rest.
 
 1. `with_board` checks the pages, opens what was written to this member, and recomputes its own random bytes.
-2. `silenced`: one whose own letters are not on the board as they left writes no more. It was away, or is a copy.
+2. `silenced`: one whose own letters are not on the board as they left writes no more of their session. It was away.
+   One that finds a letter that it did not send is a copy, and writes none at all.
 3. `unread_letters` makes what stands on no record, in this process: nothing in it takes a time that data could change.
 4. `seated` gives a text and its letters their seats, to which `peer.release` seals them.
 
@@ -79,9 +80,10 @@ def most_members(manifest: Manifest, chain: Sequence[SignedHead]) -> int:
 
 def silenced(inputs: PacketInputs, outbox: Sequence[OutboxEntry]) -> list[int]:
     """The slots of letters that this member does not write, since its earlier ones are not on the board as they left.
-    Then it was away, or the board has those of a copy of this home."""
+    Where one is missing, it was away, and is out of that session. A letter that it did not send is a copy's: then, and
+    without a key there, it is out of all."""
     known, manifest = inputs.known, inputs.manifest
-    if known is None:
+    if known is None or pseudonymous_slot(manifest) < 0:
         return []
     left = {entry.survey: entry.digest for entry in outbox}
     seen = {
@@ -90,9 +92,13 @@ def silenced(inputs: PacketInputs, outbox: Sequence[OutboxEntry]) -> list[int]:
         for survey, entries in page.entries.items()
         if manifest.survey(survey).pseudonymous
     }
-    if all(digest is not None and digest == left.get(survey) for survey, digest in seen.items()):
-        return []
-    return [slot for slot, survey in inputs.slots if manifest.survey(survey).pseudonymous]
+    sessions = {survey: turn.session for turn in protocol_of(manifest).rounds(manifest) for survey in turn.surveys}
+    missed = {sessions[survey] for survey, digest in seen.items() if digest is None}
+    foreign = any(digest is not None and digest != left.get(survey) for survey, digest in seen.items())
+    if foreign or (seen and seen.get(keys_survey(manifest)) is None):
+        missed = set(sessions.values())
+    letters = [(slot, survey) for slot, survey in inputs.slots if manifest.survey(survey).pseudonymous]
+    return [slot for slot, survey in letters if sessions[survey] in missed]
 
 
 def unread_letters(inputs: PacketInputs) -> tuple[list[Writing], dict[int, SlotRandomness]]:
@@ -118,7 +124,7 @@ def seated(inputs: PacketInputs, wish: Writing) -> Writing:
 
 
 async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:
-    """Keep the results for this member alone, if the protocol has such. A member that fell silent has none."""
+    """Keep the results for this member alone, if the protocol has such; none for one that is out of all sessions."""
     manifest, part = study.manifest, part_of(study.manifest)
     chain = await exchanges.chain(study)
     slots = [(slot, survey) for slot, survey in enumerate(study.draws) if manifest.survey(survey).pseudonymous]
@@ -132,8 +138,8 @@ async def receive(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None
     with suppress(Exception):
         members = most_members(manifest, chain)
         read = await off_loop(with_board, inputs, study.roster_digest, members, run.tools.random_bytes)
-        silent = silenced(read, run.store.outbox(study.study))
-        if read.known is not None and isinstance(part, CorrespondingPart) and not silent:
+        out = len(silenced(read, run.store.outbox(study.study))) == len(slots)
+        if read.known is not None and isinstance(part, CorrespondingPart) and not out:
             results = await off_loop(part.received, manifest, read.known, documents)
     run.store.receive(study.study, results)
     run.memory = run.memory.with_done(Receive())
