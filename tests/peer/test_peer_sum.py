@@ -11,8 +11,9 @@ from anon.crypto.sealing import OVERHEAD
 from anon.errors import AnonmlError, Malformed
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.outgoing import RawVector
-from anon.protocols.sum.design import CONSTANT, column_of, summed_of
+from anon.protocols.sum.design import column_of, summed_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.study.manifest import Manifest
 from anon.vdaf.binding import sharing_nonce

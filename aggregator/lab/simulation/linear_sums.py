@@ -19,9 +19,9 @@ from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.sum.design import CONSTANT, descent_of, summed_of
+from anon.protocols.sum.design import descent_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
-from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums

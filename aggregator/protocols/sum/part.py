@@ -17,8 +17,9 @@ from anon.errors import Malformed
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
-from anon.protocols.sum.design import CONSTANT, GRADIENT, TABLES, column_of, summed_of
+from anon.protocols.sum.design import GRADIENT, TABLES, column_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
+from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
 from anon.sharing.round_document import demand_listed

@@ -26,7 +26,7 @@ from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.sum.sections import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
-from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.sensitivity import Unit, ball_of
@@ -42,8 +42,6 @@ from anon.vdaf.circuits import Ball, Blocks, ball, blocks
 TABLES: Final = "tables"
 MOMENTS: Final = "moments"
 GRADIENT: Final = "gradient"
-CONSTANT: Final = "1"
-"""The name of the column that is 1 in every record. No feature can have it."""
 SCALE: Final = 1024
 """The integer that stands for a gradient's entry of 1."""
 

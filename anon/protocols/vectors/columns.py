@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import fsum, isfinite
+from typing import Final
 
 from attrs import frozen
 
 from anon.errors import InvalidValue
+
+CONSTANT: Final = "1"
+"""The name of the column that is 1 in every record. No feature can have it."""
 
 
 @frozen

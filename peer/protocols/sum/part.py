@@ -17,8 +17,9 @@ from anon.ldp import RandomBytes
 from anon.protocols.categories import feature_map, label_category
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
-from anon.protocols.sum.design import CONSTANT, GRADIENT, shape_of, summed_of
+from anon.protocols.sum.design import GRADIENT, shape_of, summed_of
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums

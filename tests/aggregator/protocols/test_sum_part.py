@@ -22,8 +22,9 @@ from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.contract import MODEL, DocumentArrived, Place, Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import protocol_of
-from anon.protocols.sum.design import CONSTANT, summed_of
+from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
