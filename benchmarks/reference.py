@@ -154,6 +154,8 @@ _SECTIONS: Mapping[str, str] = {
     "TablesSum": '`[design]` with `kind = "tables-sum"`',
     "Moments": '`[design]` with `kind = "moments"`',
     "Gradient": '`[design]` with `kind = "gradient"`',
+    "Averaging": '`[design]` with `kind = "averaging"`',
+    "Transfer": '`[design]` with `kind = "transfer"`',
     "TellerPlace": "`[[tellers]]`",
     "GivenFile": "`[[given]]`",
     "Schedule": "`[schedule]`",

@@ -21,7 +21,7 @@ from anon.errors import InvalidValue
 from anon.kit.terminal.options import JsonOption, print_json
 from anon.kit.terminal.printing import Terminal
 from anon.protocols.histogram.sections import OnePacket
-from anon.protocols.sum.sections import Gradient, Moments, TablesSum
+from anon.protocols.sum.sections import ExactSums
 from anon.study import Proposal
 from anon.text.foreign import shown
 
@@ -111,7 +111,7 @@ def _inferred(
 def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
     if epsilon is None:
         return proposal
-    if not isinstance(proposal.design, OnePacket | TablesSum | Moments | Gradient):
+    if not isinstance(proposal.design, OnePacket | ExactSums):
         raise typer.BadParameter(
             "this design has more than one epsilon; edit the study file", param_hint="--epsilon"
         )

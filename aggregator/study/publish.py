@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from aggregator.rules.lengths import demand_readable, with_room
 from aggregator.store.home import StudySecrets, draw_study_secrets
-from anon.protocols.registry import check_study
+from anon.protocols.contract import GivenPart
+from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.queries.lint import lint
 from anon.study.given import NONE_GIVEN
@@ -44,6 +45,10 @@ def prepare(
     secrets = draw_study_secrets(random_bytes)
     manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address, given)
     check_study(manifest)
+    protocol = protocol_of(manifest)
+    if manifest.given and isinstance(protocol, GivenPart):
+        named = enumerate(manifest.given)
+        protocol.check_given(manifest, {("given", at): given[document.name] for at, document in named})
     if not proposal.cohort.maximum:
         manifest = with_room(manifest)
     demand_readable(manifest)

@@ -162,3 +162,11 @@ class SummedPart(SharedPart, Protocol):
 
     def arrangement(self, study: Manifest) -> Arrangement:
         """The study's tellers and sums. Raises `Malformed`."""
+
+
+@runtime_checkable
+class GivenPart(SharedPart, Protocol):
+    """The shared part of a protocol that reads given documents."""
+
+    def check_given(self, study: Manifest, given: Mapping[Place, bytes]) -> None:
+        """Raises `Malformed` for a given document that the study cannot use: nothing is published then, nor sent."""

@@ -30,6 +30,7 @@ class Records:
 
     most: int
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
+    least: int = 1
 
     def __attrs_post_init__(self) -> None:
         if not 1 <= self.most <= MOST_RECORDS:

@@ -84,6 +84,8 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "TablesSum": "tables-sum",
         "Moments": '"moments"',
         "Gradient": '"gradient"',
+        "Averaging": '"averaging"',
+        "Transfer": '"transfer"',
         "TellerPlace": "[[tellers]]",
         "GivenFile": "[[given]]",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from anon.crypto.nacl import SigningKey
@@ -20,6 +20,7 @@ from anon.sharing.statements import (
     arrangement_digest,
     encode_countersignatures,
 )
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.wire.packets import TAG_BYTES, Occasion
 from tests.support.protocols import parse_proposal
@@ -81,8 +82,12 @@ def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, k
     return text.replace("version = 1", f'version = 1\nprotocol = "sum"\n{keys}') + (tellers() if said is None else said)
 
 
-def manifest_of(design: str = TABLES, said: str | None = None, keys: str = "") -> Manifest:
-    return resolve(parse_proposal(sum_study(design, said, keys=keys)), KEYS, 1_800_000_000)
+def manifest_of(
+    design: str = TABLES, said: str | None = None, keys: str = "", given: Mapping[str, bytes] = NONE_GIVEN
+) -> Manifest:
+    """The manifest of `sum_study`. `given`: public documents by name."""
+    named = "".join(f'[[given]]\nname = "{name}"\ndescription = "Rows."\nfile = "rows.csv"\n' for name in given)
+    return resolve(parse_proposal(sum_study(design, said, keys=keys) + named), KEYS, 1_800_000_000, given=given)
 
 
 def countersigned(study: Manifest) -> bytes:

@@ -21,10 +21,12 @@ from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import descent_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
+from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
+from anon.protocols.vectors.transfer import TransferredVotes
 from anon.study.manifest import Manifest
 
 
@@ -34,6 +36,11 @@ def learn_linear(study: Manifest, people: People, generator: np.random.Generator
     design = summed_of(study, study.surveys[0])
     if isinstance(design, TableSums):
         raise TypeError("tables are learned as tables")
+    if isinstance(design, AveragedWeights | TransferredVotes):
+        raise Refused(
+            "simulate knows members with one record each, and here each fits a model to many of its own. "
+            "benchmarks/parties.py measures it on public data"
+        )
     if design.rows > 1 or design.unit != "person":
         raise Refused(
             "simulate knows members with one record each, and this study takes many of each. Leave out records = "

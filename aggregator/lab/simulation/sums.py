@@ -36,7 +36,7 @@ def learn_summed(
     exact = np.concatenate([_counted(study, block, people) for block in design.blocks])
     noisy = exact + simulated_noise(each, parties, design.length, generator)
     found = RoundSum(tuple(int(value) for value in noisy), len(people), each * parties)
-    learned = learned_from(study, [found], with_influence)
+    learned = learned_from(study, [found], with_influence=with_influence)
     if not isinstance(learned, LearnedStudy):
         raise TypeError("tables are learned as tables")
     return learned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from math import sqrt
 
 import numpy as np
 from attrs import evolve, frozen
@@ -18,10 +19,13 @@ from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import GRADIENT, TABLES, column_of, summed_of
+from anon.protocols.sum.parties import GIVEN, VOTES, WEIGHTS, strength_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
+from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
+from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.sharing.round_document import demand_listed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
@@ -63,7 +67,7 @@ class SumPart:
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The model of the published sums. Every packet trains: none is kept for scoring."""
-        return learned_from(study, read_sums(study, documents, len(study.surveys)))
+        return learned_from(study, read_sums(study, documents, len(study.surveys)), documents.get(GIVEN, b""))
 
     def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         """None: no packet was kept for scoring."""
@@ -88,14 +92,19 @@ class SumPart:
         return ReportPart(template, values_of(study, learned))
 
 
-def learned_from(study: Manifest, sums: Sequence[RoundSum], with_influence: bool = True) -> LearningResult:
-    """The model of these sums, one for each round. Raises `Malformed` for sums that do not fit the study."""
+def learned_from(
+    study: Manifest, sums: Sequence[RoundSum], given: bytes = b"", with_influence: bool = True
+) -> LearningResult:
+    """The model of these sums, one for each round, and of the public rows where members voted on some. Raises
+    `Malformed` for sums that do not fit the study."""
     kind = study.surveys[0].kind
     if kind == TABLES:
         return _learned_tables(study, sums[0], with_influence)
     if kind == GRADIENT:
         intercept, *weights = final_weights(study, sums)
         return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
+    if kind in (WEIGHTS, VOTES):
+        return LearnedLinear(_of_parties(study, sums[0], given))
     return LearnedLinear(_ridge(study, sums[0]))
 
 
@@ -135,6 +144,24 @@ def _ridge(study: Manifest, found: RoundSum) -> LinearModel:
     intercept = weights.pop(CONSTANT)
     fitted = _linear(study, tuple(weights), tuple(weights.values()), intercept)
     return fitted if of_label else evolve(fitted, target=column_of(study.feature(target.name)))
+
+
+def _of_parties(study: Manifest, found: RoundSum, given: bytes) -> LinearModel:
+    """The mean of weights, or the model of votes. Columns of a record are scaled to a norm of at most 1 in both."""
+    survey = study.surveys[0]
+    design = summed_of(study, survey)
+    if isinstance(design, AveragedWeights):
+        weights = design.mean(found.values, found.accepted)
+    elif isinstance(design, TransferredVotes):
+        from aggregator.protocols.sum.transferred import transferred
+
+        votes = design.mean(found.values, found.accepted)
+        fitted = transferred(public_rows(design, given), votes, strength_of(survey))
+        weights = [weight / sqrt(design.length) for weight in fitted]
+    else:
+        raise Malformed("sums: expected those of weights or votes")
+    intercept, *others = weights
+    return _linear(study, tuple(feature.name for feature in study.features), others, intercept)
 
 
 def _linear(study: Manifest, names: Sequence[str], weights: Sequence[float], intercept: float) -> LinearModel:

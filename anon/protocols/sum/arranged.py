@@ -15,7 +15,8 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
 from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
-from anon.protocols.sum.sections import Gradient, Moments, TablesSum
+from anon.protocols.sum.parties import VOTES, WEIGHTS, votes_parameters, weights_parameters
+from anon.protocols.sum.sections import Averaging, ExactSums, Gradient, Moments, TablesSum, Transfer
 from anon.sharing.arrangement import (
     LARGEST_NUMBER,
     LEAST_MEMBERS,
@@ -103,7 +104,7 @@ def _entry(place: TellerPlace, spelled: str) -> TellerEntry:
 
 
 def _epsilon(proposal: Proposal) -> str:
-    if not isinstance(proposal.design, TablesSum | Moments | Gradient):
+    if not isinstance(proposal.design, ExactSums):
         raise TypeError(f"no design of exact sums: {proposal.design.kind}")
     return str(proposal.design.epsilon)
 
@@ -128,8 +129,13 @@ def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], t
         return TABLES, names, tuple(feature.cardinality for feature in proposal.features), places
     if isinstance(design, Moments):
         return _moments(design, names)
+    ones = (1,) * len(names)
     if isinstance(design, Gradient):
-        return GRADIENT, names, (1,) * len(names), gradient_parameters(design)
+        return GRADIENT, names, ones, gradient_parameters(design)
+    if isinstance(design, Averaging) and proposal.many is not None:
+        return WEIGHTS, names, ones, weights_parameters(design, len(names) + 1, proposal.many)
+    if isinstance(design, Transfer):
+        return VOTES, names, ones, votes_parameters(design, len(names) + 1)
     raise TypeError(f"no design of exact sums: {design.kind}")
 
 

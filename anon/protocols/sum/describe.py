@@ -7,6 +7,7 @@ from functools import lru_cache
 from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, TABLES, shape_of
+from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.vectors.tables import TableSums
 from anon.protocols.words import ChanceLine, PacketKind
@@ -70,6 +71,10 @@ def title(study: Manifest, survey: Survey) -> Sentence:
         )
     if survey.kind == GRADIENT:
         return say("gradient of {label}, round {round}", label=Quoted(study.label.name), round=survey.round + 1)
+    if survey.kind == WEIGHTS:
+        return say("weights of a model of {label}", label=Quoted(study.label.name))
+    if survey.kind == VOTES:
+        return say("votes on public rows about {label}", label=Quoted(study.label.name))
     return say("products of every two of {count} columns", count=_columns(survey))
 
 
@@ -78,7 +83,7 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
     arrangement, records = arrangement_of(study), study.records
     return (
         leaves(study, study.surveys[0]),
-        *((taken(records),) if records else ()),
+        *((taken(study.surveys[0], records),) if records else ()),
         _cut(arrangement),
         _promise(study, records),
         *((_spare(),) if arrangement.has_spare else ()),
@@ -120,8 +125,14 @@ def _all_together(arrangement: Arrangement) -> Sentence:
     )
 
 
-def taken(records: Records) -> Sentence:
+def taken(survey: Survey, records: Records) -> Sentence:
     """How the many records of a member become one vector."""
+    if survey.kind in (WEIGHTS, VOTES):
+        return say(
+            "It learns from {most} of your records at most. If you have more, a random draw on your machine decides "
+            "which ones count.",
+            most=records.most,
+        )
     if records.unit == RECORD:
         return say(
             "These numbers are summed over your records, {most} at most. If you have more, a random draw on your "
@@ -185,6 +196,18 @@ def leaves(study: Manifest, survey: Survey) -> Sentence:
             "Numbers computed from your exact answers leave {count} times: how far a common model is off for you, "
             "column by column.",
             len(study.surveys),
+        )
+    if survey.kind == WEIGHTS:
+        return say(
+            "Your machine fits a model to your records. Its {count} exact weights leave once; the records do not.",
+            count=survey.m,
+        )
+    if survey.kind == VOTES:
+        return say(
+            "Your machine learns from your records, and votes on {rows} public rows. What these votes add up to leaves "
+            "once, as {count} exact numbers; the records do not.",
+            rows=survey.parameters[1],
+            count=survey.m,
         )
     return say(
         "Your exact answers leave, as {count} numbers: the product of every two of your values.", count=survey.m

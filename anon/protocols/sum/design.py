@@ -9,7 +9,9 @@ A survey says all of it in fields that every manifest has:
 * `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
   of clip, step and momentum; over how many last rounds the weights are averaged.
 
-Where members have many records, two parameters follow of moments and gradient: the most records of a member, and 1 if
+* `averaging` and `transfer`: see `anon.protocols.sum.parties`.
+
+Where members have many records, two parameters follow of all but tables: the most records of a member, and 1 if
 the unit is a record, else 0. A gradient whose unit is a record also adds up how many records there are.
 
 The columns of numbers are a constant 1, the features, and for moments the target.
@@ -25,12 +27,15 @@ from typing import Final
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
+from anon.protocols.sum.parties import OWN, VOTES, WEIGHTS, demand_votes, demand_weights, votes_of, weights_of
 from anon.protocols.sum.sections import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
+from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.sensitivity import Unit, ball_of
 from anon.protocols.vectors.tables import TableSums, tables_of
+from anon.protocols.vectors.transfer import TransferredVotes
 from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import Feature
@@ -45,7 +50,9 @@ GRADIENT: Final = "gradient"
 SCALE: Final = 1024
 """The integer that stands for a gradient's entry of 1."""
 
-Summed = TableSums | MomentSums | GradientSums
+Summed = TableSums | MomentSums | GradientSums | AveragedWeights | TransferredVotes
+_OWN: Final = {MOMENTS: 2, GRADIENT: 8, **OWN}
+"""By kind, how many parameters stand before those of many records."""
 
 
 def _demand_single(cards: Mapping[str, int], asked: Tables) -> None:
@@ -80,6 +87,27 @@ def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
         raise InvalidValue("design: gradient asks the same in every round")
     _demand_form(cards, first)
     _demand_descent(first, len(asked))
+
+
+def averaging_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `averaging`: one slot, whose one survey adds up weights. Raises `InvalidValue`."""
+    survey = _demand_parties(cards, asked, WEIGHTS)
+    if (records := records_of(survey)) is None:
+        raise InvalidValue("design: averaging takes many records of each member")
+    demand_weights(survey, survey.m, records)
+
+
+def transfer_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `transfer`: one slot, whose one survey adds up votes. Raises `InvalidValue`."""
+    survey = _demand_parties(cards, asked, VOTES)
+    demand_votes(survey, survey.m)
+
+
+def _demand_parties(cards: Mapping[str, int], asked: Tables, kind: str) -> AskedSurvey:
+    if [len(surveys) for surveys in asked] != [1] or asked[0][0].kind != kind:
+        raise InvalidValue(f"design: expected one slot with one survey of {kind}")
+    _demand_form(cards, asked[0][0])
+    return asked[0][0]
 
 
 def _demand_reaches(survey: AskedSurvey) -> None:
@@ -144,7 +172,16 @@ def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], paramet
     if kind == GRADIENT and len(parameters) in (8, 10) and 0 not in (parameters[2], parameters[4], parameters[6]):
         names, clip = (CONSTANT, *features), Fraction(parameters[1], parameters[2])
         return GradientSums(_units(names, (1,) * len(names)), parameters[0], clip, *_many(parameters[8:]))
-    raise InvalidValue(f"survey: expected {TABLES}, {MOMENTS} or {GRADIENT} with the parameters of its design")
+    if kind in OWN and len(parameters) - OWN[kind] in (0, 2):
+        columns, (own, declared) = _units((CONSTANT, *features), (1,) * (len(features) + 1)), _split(kind, parameters)
+        unit, most = _many(declared)
+        return weights_of(columns, own, unit, most) if kind == WEIGHTS else votes_of(columns, own, most)
+    raise InvalidValue("survey: expected a sum that this program knows, with the parameters of its design")
+
+
+def _split(kind: str, parameters: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    own = _OWN.get(kind, len(parameters))
+    return parameters[:own], parameters[own:]
 
 
 def _many(parameters: Sequence[int]) -> tuple[Unit, int]:
@@ -160,12 +197,12 @@ def _many(parameters: Sequence[int]) -> tuple[Unit, int]:
 def unit_of(survey: AskedSurvey) -> Unit:
     """The unit of a survey's sum. Raises `InvalidValue`."""
     shape = shape_of(survey)
-    return PERSON if isinstance(shape, TableSums) else shape.unit
+    return PERSON if isinstance(shape, TableSums | TransferredVotes) else shape.unit
 
 
 def records_of(survey: AskedSurvey) -> Records | None:
     """The many records of a member that a survey takes; None where each has one."""
-    many = survey.parameters[{MOMENTS: 2, GRADIENT: 8}.get(survey.kind, len(survey.parameters)) :]
+    _own, many = _split(survey.kind, survey.parameters)
     unit, most = _many(many)
     return Records(most, unit) if many else None
 

@@ -11,7 +11,7 @@ from attrs import frozen
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge
 from anon.protocols.contract import Layout, Place, Result, Round
-from anon.protocols.sum.sections import BOUNDS, WORDS, Gradient, Moments, TablesSum
+from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Moments, TablesSum, Transfer
 from anon.protocols.words import PacketKind
 from anon.study.designs import Design, Tables
 from anon.study.manifest import Manifest, Survey, Window
@@ -47,6 +47,18 @@ def _gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
     gradient_form(cards, asked)
 
 
+def _averaging_form(cards: Mapping[str, int], asked: Tables) -> None:
+    from anon.protocols.sum.design import averaging_form
+
+    averaging_form(cards, asked)
+
+
+def _transfer_form(cards: Mapping[str, int], asked: Tables) -> None:
+    from anon.protocols.sum.design import transfer_form
+
+    transfer_form(cards, asked)
+
+
 @frozen
 class SumProtocol:
     """See `anon.protocols.contract`; each member is that of `anon.protocols.sum.shared`."""
@@ -56,6 +68,8 @@ class SumProtocol:
         "tables-sum": Design(TablesSum, _tables_form, WORDS["tables-sum"], BOUNDS["tables-sum"]),
         "moments": Design(Moments, _moments_form, WORDS["moments"], BOUNDS["moments"]),
         "gradient": Design(Gradient, _gradient_form, WORDS["gradient"], BOUNDS["gradient"]),
+        "averaging": Design(Averaging, _averaging_form, WORDS["averaging"], BOUNDS["averaging"]),
+        "transfer": Design(Transfer, _transfer_form, WORDS["transfer"], BOUNDS["transfer"]),
     }
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
@@ -117,3 +131,7 @@ class SumProtocol:
     def arrangement(self, study: Manifest) -> Arrangement:
         """See `SummedPart`."""
         return _shared().arrangement(study)
+
+    def check_given(self, study: Manifest, given: Mapping[Place, bytes]) -> None:
+        """See `GivenPart`."""
+        _shared().check_given(study, given)

@@ -1,4 +1,4 @@
-"""The sections of a study file whose answers are exact and whose sums are noisy: tables, second moments, gradients.
+"""The sections of a study file whose answers are exact and whose sums are noisy.
 
 Each promises a central (epsilon, delta), delta being 1e-6, for one person replaced by another. It holds if one of the
 study's tellers is honest; with a spare, if two of the three are.
@@ -7,13 +7,15 @@ study's tellers is honest; with a spare, if two of the three are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Final
 
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.study.features import Feature, demand_features
+from anon.protocols.vectors.logistic import steps_for
+from anon.study.features import Feature, demand_features, one_of
 from anon.study.proposal import (
     FEWEST_TELLERS,
     MAX_EPSILON,
@@ -23,13 +25,20 @@ from anon.study.proposal import (
     demand_decimals,
     epsilon_in_range,
 )
+from anon.study.records import PERSON
 
 MOST_SUMMED_ROUNDS = 60
 MOST_REACH = 1024
+MOST_WORK: Final = 2**27
+"""Multiplications of a member's own model: some ten seconds of plain Python."""
+LOCAL_STRENGTH: Final = Fraction(1, 100)
+"""Lambda of a member's own logistic regression, whose votes alone leave."""
+CLASSIFIERS: Final = ("logistic", "nearest", "tree")
+"""A member's own classifiers, by the number that a survey names them by."""
 
 
 @frozen
-class _ExactSums(DesignSection):
+class ExactSums(DesignSection):
     """The part that all of them share."""
 
     epsilon: float = field(validator=epsilon_in_range)
@@ -53,7 +62,7 @@ class _ExactSums(DesignSection):
 
 
 @frozen
-class TablesSum(_ExactSums):
+class TablesSum(ExactSums):
     """Of each feature a table of counts by category and label, all of them in one sum, learned by the additive model.
 
     `pairs`: features that get a table of both together, without the label. Each table takes its part of epsilon.
@@ -76,7 +85,7 @@ class TablesSum(_ExactSums):
 
 
 @frozen
-class Moments(_ExactSums):
+class Moments(ExactSums):
     """The products of every two columns, summed once: a linear model of the target by the other columns.
 
     The columns are the features, each centred in its range, and the target. `target`: a feature that is predicted; left
@@ -107,7 +116,7 @@ class Moments(_ExactSums):
 
 
 @frozen
-class Gradient(_ExactSums):
+class Gradient(ExactSums):
     """Logistic regression of the label in `rounds`, each from the sum of all members' gradients at the last weights.
 
     `step` and `momentum` are those of the descent. `clip`: the longest gradient; longer ones are shrunk. The final
@@ -133,6 +142,76 @@ class Gradient(_ExactSums):
         """See `DesignSection`."""
         super().demand(proposal)
         _demand_columns(proposal.features)
+
+
+@frozen
+class Averaging(ExactSums):
+    """Each member fits logistic regression to its own records, and sends the weights once; their mean is the model.
+
+    `strength`: lambda of the regularisation. `clip`: the longest weights; longer ones are shrunk. Left out (0), none
+    are shrunk. The noise is for a member in place of another, or for a record among at least `least_records`.
+    """
+
+    takes_many: ClassVar[bool] = True
+    strength: float = 0.01
+    clip: float = 0.0
+
+    def __attrs_post_init__(self) -> None:
+        if not 0.0001 <= self.strength <= 10 or not 0 <= self.clip <= 1000:
+            raise InvalidValue("strength, clip: expected 0.0001 to 10, and 0 to 1000")
+        for name in ("strength", "clip"):
+            demand_decimals(name, getattr(self, name))
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        _demand_columns(proposal.features)
+        if (many := proposal.many) is None:
+            raise InvalidValue('records: averaging fits a model to the records of each member; write records = "many"')
+        demand_work(many.most * (len(proposal.features) + 1), Fraction(str(self.strength)))
+
+
+@frozen
+class Transfer(ExactSums):
+    """Each member trains a classifier of its own, and votes on public rows; a linear model learns from all votes.
+
+    The public rows are the one given document, a table of every feature with so many `public_rows`. `classifier`: the
+    members' own. `strength`: lambda of the model that is learned. The unit is a member with all of its records.
+    """
+
+    takes_many: ClassVar[bool] = True
+    takes_given: ClassVar[bool] = True
+    public_rows: int = 0
+    classifier: str = field(default="logistic", validator=one_of(*CLASSIFIERS))
+    strength: float = 0.001
+
+    def __attrs_post_init__(self) -> None:
+        if not 0.0001 <= self.strength <= 10 or self.public_rows < 1:
+            raise InvalidValue("strength, public_rows: expected 0.0001 to 10, and how many rows are given")
+        demand_decimals("strength", self.strength)
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        _demand_columns(proposal.features)
+        if len(proposal.given) != 1:
+            raise InvalidValue("given: transfer reads public rows; name one file of them as [[given]]")
+        if proposal.unit != PERSON:
+            raise InvalidValue("unit: transfer promises about a member with all records; leave it out")
+        width = len(proposal.features) + 1
+        own = proposal.many.most if proposal.many else 1
+        if self.classifier == "logistic":
+            demand_work(own * width, LOCAL_STRENGTH)
+        if own * self.public_rows * width > MOST_WORK:
+            raise InvalidValue("public_rows: too many for a member's machine; give fewer, or lower most_records")
+
+
+def demand_work(cells: int, strength: Fraction) -> None:
+    """Raises `InvalidValue` where fitting so many values takes a member's machine too long."""
+    if 2 * cells * steps_for(strength) > MOST_WORK:
+        raise InvalidValue(
+            "strength: fitting takes a member's machine too long; raise it, lower most_records, or leave features out"
+        )
 
 
 def _demand_columns(features: tuple[Feature, ...]) -> None:
@@ -168,6 +247,19 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "clip": "The longest gradient; longer ones are shrunk.",
         "last": "Over how many last rounds the weights are averaged; left out, a third.",
     },
+    "averaging": {
+        "kind": "The mean of models that members fit to their own records, each in its own time.",
+        "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
+        "strength": "Lambda of each member's regularised logistic regression.",
+        "clip": "The longest weights of a member; longer ones are shrunk. Left out, none are.",
+    },
+    "transfer": {
+        "kind": "A model learned from votes of members' own classifiers on public rows.",
+        "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
+        "public_rows": "How many rows the given table has.",
+        "classifier": "The members' own: logistic, nearest or tree.",
+        "strength": "Lambda of the model that is learned from the votes.",
+    },
 }
 """By design a sentence for every key of its section."""
 
@@ -188,6 +280,16 @@ BOUNDS: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
         "momentum": {"minimum": 0, "maximum": 0.99},
         "clip": {"minimum": 0.01, "maximum": 100},
         "last": {"minimum": 0, "maximum": MOST_SUMMED_ROUNDS},
+    },
+    "averaging": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+        "strength": {"minimum": 0.0001, "maximum": 10},
+        "clip": {"minimum": 0, "maximum": 1000},
+    },
+    "transfer": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+        "public_rows": {"minimum": 1},
+        "strength": {"minimum": 0.0001, "maximum": 10},
     },
 }
 """By design the bounds of keys, as JSON Schema spells them."""

@@ -18,7 +18,9 @@ from anon.protocols.sum.design import (
     summed_of,
     unit_of,
 )
+from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, place_of
+from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.protocols.words import PacketKind
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
 from anon.sharing.round_document import longest_round_sums
@@ -77,6 +79,12 @@ class SumShared:
     def arrangement(self, study: Manifest) -> Arrangement:
         """See `contract`."""
         return arrangement_of(study)
+
+    def check_given(self, study: Manifest, given: Mapping[Place, bytes]) -> None:
+        """See `contract`: public rows are as many as the study says, with a number for each feature."""
+        votes = summed_of(study, study.surveys[0])
+        if isinstance(votes, TransferredVotes):
+            public_rows(votes, given.get(GIVEN, b""))
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         """See `contract`."""

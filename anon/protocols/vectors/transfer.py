@@ -8,10 +8,11 @@ and Belkin (2016) add it to the minimum, or to each vote (Papernot and others 20
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from io import StringIO
 from math import fsum, isfinite, sqrt
+from operator import mul
 
 from attrs import field, frozen
 
@@ -36,7 +37,6 @@ class TransferredVotes:
     scale: int
     public: int
     rows: int = 1
-    unit: str = field(default="person", init=False)
     scaling: Scaling = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -67,19 +67,19 @@ class TransferredVotes:
         """How many entries one member changes at most."""
         return min(self.length, self.sensitivity_squared(neighbours))
 
-    def row(self, values: dict[str, object]) -> list[float]:
+    def row(self, values: Mapping[str, object]) -> list[float]:
         """The columns of a record, public or a member's own, of norm at most 1. Never raises for a value."""
         length = sqrt(self.length) * (1 + 2**-40)
         return [real / length for real in reals_of(self.columns, values)]
 
     def vector(self, votes: Sequence[int], public: Sequence[Sequence[float]]) -> list[int]:
-        """Return a member's contribution from its votes, 0 or 1, on the public rows; zeros without votes. Raises
-        `Malformed` for another number of rows than the study says, and of votes than rows."""
-        if len(public) != self.public or (votes and len(votes) != len(public)):
+        """Return a member's contribution from its votes, 0 or 1, on the public rows. Raises `Malformed` for another
+        number of rows than the study says, and of votes than rows."""
+        if len(public) != self.public or len(votes) != len(public):
             raise Malformed(f"public rows: expected {self.public}, and a vote on each")
         signed = [vote - 0.5 for vote in votes]
-        sums = [fsum(map(float.__mul__, signed, column)) / self.public for column in zip(*public, strict=True)]
-        return self.scaling.integers(sums) if votes else [0] * self.length
+        sums = [fsum(map(mul, signed, column)) / self.public for column in zip(*public, strict=True)]
+        return self.scaling.integers(sums)
 
     def mean(self, values: Sequence[int], members: int) -> list[float]:
         """Return the mean s of a noisy sum over so many members. Raises `Malformed` for another length."""

@@ -18,15 +18,20 @@ from anon.protocols.categories import feature_map, label_category
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
 from anon.protocols.sum.design import GRADIENT, shape_of, summed_of
+from anon.protocols.sum.parties import GIVEN, VOTES, classifier_of
+from anon.protocols.sum.shared import SumShared
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
+from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.sharing.quorum import quorums
 from anon.sharing.sealed_shares import open_shares, seals
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import Occasion
+from peer.protocols.sum.classifiers import CLASSIFY
 
 
 @frozen
@@ -35,10 +40,14 @@ class SumPart:
 
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
         """See `PeerPart`."""
-        return tuple(place_of(number) for number in range(manifest.survey(survey).round))
+        asked = manifest.survey(survey)
+        return (GIVEN,) if asked.kind == VOTES else tuple(place_of(number) for number in range(asked.round))
 
     def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
-        """Every signature, list and share of every sum, and the weights that follow from them."""
+        """Every signature, list and share of every sum, the weights that follow from them, and given public rows."""
+        given = {(one.kind, one.part): one.body for one in documents if one.kind == GIVEN[0]}
+        if given:
+            SumShared().check_given(manifest, given)
         sums = [read_sum(manifest, one.part, one.body) for one in documents if one.kind == SUMS]
         if sums and [one.part for one in documents if one.kind == SUMS] == [*range(len(sums))]:
             standing_after(manifest, sums)
@@ -60,7 +69,7 @@ class SumPart:
         made = []
         for slot, survey in ready:
             weights = standing_after(manifest, sums[: survey.round]).weights if survey.kind == GRADIENT else ()
-            vector = RawVector(vector_of(manifest, survey, record, weights))
+            vector = RawVector(vector_of(manifest, survey, record, weights, bodies.get(GIVEN, b"")))
             made.append(Contributing(slot, survey.survey, vector))
         return tuple(made)
 
@@ -94,9 +103,11 @@ class SumPart:
         return sealed(shares, closing)
 
 
-def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = ()) -> Sequence[int]:
+def vector_of(
+    manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = (), given: bytes = b""
+) -> Sequence[int]:
     """The exact vector of a record, or of many, whatever they hold. `weights`: the gradient's, as they stand before its
-    round."""
+    round. `given`: the public rows on which members vote. Raises `Malformed` on account of these alone."""
     records = record.rows if manifest.records else (record,)
     labels = [label_category(manifest.label, one.label) for one in records]
     rows = [{**one.values, CONSTANT: 1} for one in records]
@@ -108,6 +119,13 @@ def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Seque
             return moments.vector([{**row, name: 2 * label - 1} for row, label in zip(rows, labels, strict=True)])
         case GradientSums() as gradient:
             return gradient.vector(list(zip(rows, labels, strict=True)), weights)
+        case AveragedWeights() as averaged:
+            return averaged.vector(list(zip(rows, labels, strict=True)))
+        case TransferredVotes() as votes:
+            if not rows:
+                return [0] * votes.length
+            public, own = public_rows(votes, given), [votes.row(row) for row in rows]
+            return votes.vector(CLASSIFY[classifier_of(survey)](own, labels, public), public)
     raise Malformed("survey: of no sum that this program knows; update it")
 
 
