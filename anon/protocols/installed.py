@@ -8,10 +8,10 @@ from typing import Final
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
-from anon.protocols.sum.protocol import SumProtocol
+from anon.protocols.sum import protocol as exact_sums
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
-SUM: Final = ProtocolParts(SumProtocol())
+SUM: Final = ProtocolParts(exact_sums.SHARED)
 PROTOCOLS: Final = Protocols((HISTOGRAM, SUM))
 
 

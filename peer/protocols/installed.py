@@ -7,13 +7,14 @@ from typing import Final
 from attrs import evolve
 
 from anon.protocols import installed
+from anon.protocols.late import late
 from anon.protocols.registry import Protocols
+from peer.protocols.contract import SharingPart
 from peer.protocols.histogram import HistogramPart
-from peer.protocols.sum.late import LateSumPart
 
 PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, peer=HistogramPart()),
-    evolve(installed.SUM, peer=LateSumPart()),
+    evolve(installed.SUM, peer=late("peer.protocols.sum.part:SumPart", SharingPart)),
 ))
 
 

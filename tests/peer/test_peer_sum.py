@@ -18,8 +18,7 @@ from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.study.manifest import Manifest
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
-from peer.protocols.contract import part_of
-from peer.protocols.sum.late import LateSumPart, _part
+from peer.protocols.contract import CorrespondingPart, SharingPart, part_of
 from peer.protocols.sum.part import SumPart, vector_of
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, opener
 
@@ -38,7 +37,9 @@ def arrived(study: Manifest, number: int, values: list[int], members: int = 3) -
 
 
 def test_the_part_of_the_registry_is_this_one() -> None:
-    assert part_of(manifest_of()) == LateSumPart() and type(_part()) is SumPart
+    part, study = part_of(manifest_of()), manifest_of(TABLES)
+    assert isinstance(part, SharingPart) and not isinstance(part, SumPart | CorrespondingPart)
+    assert part.random_size(study, study.surveys[0]) == PART.random_size(study, study.surveys[0])
 
 
 def test_tables_hold_one_mark_in_each() -> None:

@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.protocols.vectors.logistic import steps_for
 from anon.study.features import Feature, demand_features, one_of
 from anon.study.proposal import (
     FEWEST_TELLERS,
@@ -208,6 +207,8 @@ class Transfer(ExactSums):
 
 def demand_work(cells: int, strength: Fraction) -> None:
     """Raises `InvalidValue` where fitting so many values takes a member's machine too long."""
+    from anon.protocols.vectors.logistic import steps_for  # late: other studies load nothing of it
+
     if 2 * cells * steps_for(strength) > MOST_WORK:
         raise InvalidValue(
             "strength: fitting takes a member's machine too long; raise it, lower most_records, or leave features out"

@@ -17,7 +17,7 @@ from anon.protocols.contract import Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.sum.design import summed_of
-from anon.protocols.sum.protocol import SumProtocol
+from anon.protocols.sum.shared import SumShared
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.sum.part import vector_of
 from tests.support.protocols import parse_proposal
@@ -125,7 +125,7 @@ GIVENS = {
 
 @pytest.mark.parametrize("name", GIVENS)
 def test_public_rows_that_do_not_fit_stop_the_study_in_a_sentence(name: str) -> None:
-    study, protocol = transfer(), SumProtocol()
+    study, protocol = transfer(), SumShared()
     protocol.check_given(study, {("given", 0): public()})
     with pytest.raises(Malformed, match="given: expected"):
         protocol.check_given(study, {("given", 0): GIVENS[name]})

@@ -1,0 +1,44 @@
+"""Parts of protocols whose code is loaded when a study of theirs asks it: no other command waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+
+def late(place: str, *contracts: type, **known: object) -> Any:
+    """A part that has the methods of these contracts, and what is known of it without its code, such as its name.
+
+    `place`: module and class, as `anon.protocols.sum.shared:SumShared`. Its methods are real ones, so that `isinstance`
+    tells which contracts it keeps without loading anything.
+    """
+    module, _, name = place.partition(":")
+
+    @cache
+    def part() -> Any:
+        return getattr(import_module(module), name)()
+
+    def method(asked: str) -> Callable[..., Any]:
+        return lambda _self, *values, **named: getattr(part(), asked)(*values, **named)
+
+    methods = {
+        asked: method(asked)
+        for contract in contracts
+        for base in contract.__mro__
+        for asked, value in vars(base).items()
+        if isinstance(value, FunctionType) and not asked.startswith("_")
+    }
+    return type(f"Late{name}", (), {**methods, **known})()
+
+
+def late_function(place: str) -> Callable[..., Any]:
+    """A function whose module is loaded when it is called first. `place`: module and name."""
+    module, _, name = place.partition(":")
+
+    def called(*values: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*values, **named)
+
+    return called
