@@ -6,12 +6,15 @@ from typing import Final
 
 from attrs import evolve
 
+from aggregator.protocols.contract import EndingPart
 from aggregator.protocols.histogram.part import HistogramPart
 from aggregator.protocols.sum.part import SumPart
 from anon.protocols import installed
+from anon.protocols.late import late
 from anon.protocols.registry import Protocols
 
 PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, aggregator=HistogramPart()),
     evolve(installed.SUM, aggregator=SumPart()),
+    evolve(installed.MASKS, aggregator=late("aggregator.protocols.masks:MasksPart", EndingPart)),
 ))

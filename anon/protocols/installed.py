@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from anon.protocols.histogram.shared import HistogramProtocol
+from anon.protocols.masks import protocol as masks
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum import protocol as exact_sums
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)
-PROTOCOLS: Final = Protocols((HISTOGRAM, SUM))
+MASKS: Final = ProtocolParts(masks.SHARED)
+PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS))
 
 
 def load_model(path: Path | str) -> PublishedModel:

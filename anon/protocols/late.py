@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from types import FunctionType
 from typing import Any
 
 
-def late(place: str, *contracts: type, **known: object) -> Any:
+def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object) -> Any:
     """A part that has the methods of these contracts, and what is known of it without its code, such as its name.
 
     `place`: module and class, as `anon.protocols.sum.shared:SumShared`. Its methods are real ones, so that `isinstance`
-    tells which contracts it keeps without loading anything.
+    tells which contracts it keeps without loading anything. `also`: methods of a contract that is itself loaded late.
     """
     module, _, name = place.partition(":")
 
@@ -24,14 +24,14 @@ def late(place: str, *contracts: type, **known: object) -> Any:
     def method(asked: str) -> Callable[..., Any]:
         return lambda _self, *values, **named: getattr(part(), asked)(*values, **named)
 
-    methods = {
-        asked: method(asked)
+    declared = (
+        asked
         for contract in contracts
         for base in contract.__mro__
         for asked, value in vars(base).items()
         if isinstance(value, FunctionType) and not asked.startswith("_")
-    }
-    return type(f"Late{name}", (), {**methods, **known})()
+    )
+    return type(f"Late{name}", (), {asked: method(asked) for asked in (*declared, *also)} | known)()
 
 
 def late_function(place: str) -> Callable[..., Any]:

@@ -9,15 +9,17 @@ from attrs import evolve
 from anon.protocols import installed
 from anon.protocols.late import late
 from anon.protocols.registry import Protocols
-from peer.protocols.contract import SharingPart
+from peer.protocols.contract import CorrespondingPart, SharingPart
 from peer.protocols.histogram import HistogramPart
 
 PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, peer=HistogramPart()),
     evolve(installed.SUM, peer=late("peer.protocols.sum.part:SumPart", SharingPart)),
+    evolve(installed.MASKS, peer=late("peer.protocols.masks:MasksPart", CorrespondingPart)),
 ))
 
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
+    import peer.protocols.masks
     import peer.protocols.sum.part  # noqa: F401  (loading them is all)

@@ -18,8 +18,8 @@ from anon.errors import Malformed
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
-from anon.protocols.sum.design import GRADIENT, TABLES, column_of, summed_of
-from anon.protocols.sum.parties import GIVEN, VOTES, WEIGHTS, strength_of
+from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, column_of, summed_of
+from anon.protocols.sum.parties import GIVEN, strength_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT
@@ -103,9 +103,12 @@ def learned_from(
     if kind == GRADIENT:
         intercept, *weights = final_weights(study, sums)
         return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
-    if kind in (WEIGHTS, VOTES):
-        return LearnedLinear(_of_parties(study, sums[0], given))
-    return LearnedLinear(_ridge(study, sums[0]))
+    return LearnedLinear(linear_of(study, study.surveys[0], _noisy(study, sums[0]), given))
+
+
+def linear_of(study: Manifest, survey: Survey, found: NoisySum, given: bytes = b"") -> LinearModel:
+    """The model of one noisy sum: of products, of weights, or of votes on given public rows. Raises `Malformed`."""
+    return _ridge(study, survey, found) if survey.kind == MOMENTS else _of_parties(study, survey, found, given)
 
 
 def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
@@ -127,18 +130,17 @@ def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> L
     return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
 
 
-def _ridge(study: Manifest, found: RoundSum) -> LinearModel:
+def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LinearModel:
     """The regression of the target. A label's score, from -1 to 1, is the probability's distance from 1/2, doubled; as
     log-odds it is doubled once more, which agrees with it around 0 and everywhere in order and sign."""
     from aggregator.protocols.sum.moments import ridge
 
-    survey = study.surveys[0]
     design = summed_of(study, survey)
     if not isinstance(design, MomentSums):
         raise Malformed("sums: expected those of moments")
     target = design.columns[-1]
     of_label = target.name == study.label.name
-    model = ridge(design, target.name, _noisy(study, found))
+    model = ridge(design, target.name, found)
     stretch = 2.0 if of_label else 1.0
     weights = {column.name: stretch * weight for column, weight in zip(model.columns, model.weights, strict=True)}
     intercept = weights.pop(CONSTANT)
@@ -146,16 +148,15 @@ def _ridge(study: Manifest, found: RoundSum) -> LinearModel:
     return fitted if of_label else evolve(fitted, target=column_of(study.feature(target.name)))
 
 
-def _of_parties(study: Manifest, found: RoundSum, given: bytes) -> LinearModel:
+def _of_parties(study: Manifest, survey: Survey, found: NoisySum, given: bytes) -> LinearModel:
     """The mean of weights, or the model of votes. Columns of a record are scaled to a norm of at most 1 in both."""
-    survey = study.surveys[0]
     design = summed_of(study, survey)
     if isinstance(design, AveragedWeights):
-        weights = design.mean(found.values, found.accepted)
+        weights = design.mean(found.values, found.units)
     elif isinstance(design, TransferredVotes):
         from aggregator.protocols.sum.transferred import transferred
 
-        votes = design.mean(found.values, found.accepted)
+        votes = design.mean(found.values, found.units)
         fitted = transferred(public_rows(design, given), votes, strength_of(survey))
         weights = [weight / sqrt(design.length) for weight in fitted]
     else:

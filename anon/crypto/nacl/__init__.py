@@ -18,7 +18,7 @@ if TYPE_CHECKING or IMPLEMENTATION != PURE:
     from nacl.secret import SecretBox
     from nacl.signing import SigningKey, VerifyKey
 
-    from anon.crypto.nacl.libsodium import SALT_BYTES, passphrase_key
+    from anon.crypto.nacl.libsodium import SALT_BYTES, passphrase_key, x25519
 else:
     from anon.crypto.pure.nacl import (
         SALT_BYTES,
@@ -30,6 +30,7 @@ else:
         SigningKey,
         VerifyKey,
         passphrase_key,
+        x25519,
     )
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "SigningKey",
     "VerifyKey",
     "passphrase_key",
+    "x25519",
 ]

@@ -111,15 +111,21 @@ def _epsilon(proposal: Proposal) -> str:
 
 def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
     """The survey of a round, without its cost and size."""
-    kind, features, cards, parameters = _asked(proposal)
-    if (many := proposal.many) is not None:
-        parameters = (*parameters, many.most, int(many.unit == RECORD))
+    kind, features, cards, parameters = asked(proposal)
     m = 1
     made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
     try:
         return evolve(made, m=shape_of(made).length)
     except InvalidValue as fault:
         raise Malformed(f"study.toml: design: {fault}; take fewer features or a smaller reach") from None
+
+
+def asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """Kind, features, cards and parameters of the surveys of a design of sums."""
+    kind, features, cards, parameters = _asked(proposal)
+    if (many := proposal.many) is not None:
+        parameters = (*parameters, many.most, int(many.unit == RECORD))
+    return kind, features, cards, parameters
 
 
 def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:

@@ -72,9 +72,7 @@ def tables_form(cards: Mapping[str, int], asked: Tables) -> None:
 def moments_form(cards: Mapping[str, int], asked: Tables) -> None:
     """The form of `moments`. Raises `InvalidValue`."""
     _demand_single(cards, asked)
-    if asked[0][0].kind != MOMENTS:
-        raise InvalidValue("design: moments adds up products of columns")
-    _demand_reaches(asked[0][0])
+    demand_asked(cards, asked[0][0], MOMENTS)
 
 
 def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
@@ -91,23 +89,36 @@ def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
 
 def averaging_form(cards: Mapping[str, int], asked: Tables) -> None:
     """The form of `averaging`: one slot, whose one survey adds up weights. Raises `InvalidValue`."""
-    survey = _demand_parties(cards, asked, WEIGHTS)
-    if (records := records_of(survey)) is None:
-        raise InvalidValue("design: averaging takes many records of each member")
-    demand_weights(survey, survey.m, records)
+    _demand_parties(cards, asked, WEIGHTS)
 
 
 def transfer_form(cards: Mapping[str, int], asked: Tables) -> None:
     """The form of `transfer`: one slot, whose one survey adds up votes. Raises `InvalidValue`."""
-    survey = _demand_parties(cards, asked, VOTES)
-    demand_votes(survey, survey.m)
+    _demand_parties(cards, asked, VOTES)
 
 
-def _demand_parties(cards: Mapping[str, int], asked: Tables, kind: str) -> AskedSurvey:
-    if [len(surveys) for surveys in asked] != [1] or asked[0][0].kind != kind:
+def _demand_parties(cards: Mapping[str, int], asked: Tables, kind: str) -> None:
+    if [len(surveys) for surveys in asked] != [1]:
         raise InvalidValue(f"design: expected one slot with one survey of {kind}")
     _demand_form(cards, asked[0][0])
-    return asked[0][0]
+    demand_asked(cards, asked[0][0], kind)
+
+
+def demand_asked(cards: Mapping[str, int], survey: AskedSurvey, kind: str) -> None:
+    """Features, cards and parameters of a survey that asks once, as its design gives them. Raises `InvalidValue`."""
+    if survey.kind != kind:
+        raise InvalidValue(f"survey {survey.survey}: expected the kind {kind}, got {survey.kind}")
+    if {*survey.features} != cards.keys() or len(survey.features) != len(cards):
+        raise InvalidValue(f"survey {survey.survey}: expected every feature once")
+    length, records = shape_of(survey).length, records_of(survey)
+    if kind == MOMENTS:
+        _demand_reaches(survey)
+    elif kind == VOTES:
+        demand_votes(survey, length)
+    elif records is None:
+        raise InvalidValue("design: averaging takes many records of each member")
+    else:
+        demand_weights(survey, length, records)
 
 
 def _demand_reaches(survey: AskedSurvey) -> None:

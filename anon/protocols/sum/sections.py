@@ -46,18 +46,23 @@ class ExactSums(DesignSection):
     def demand(self, proposal: Proposal) -> None:
         """See `DesignSection`."""
         demand_features(proposal.features)
-        names = [teller.name for teller in proposal.tellers]
-        if not FEWEST_TELLERS <= len(names) <= MOST_TELLERS:
-            raise InvalidValue(
-                f"tellers: expected {FEWEST_TELLERS} to {MOST_TELLERS}, got {len(names)}; each is a [[tellers]] with a "
-                "name and an address"
-            )
-        if len(set(names)) != len(names):
-            raise InvalidValue("tellers: expected another name of each")
-        if proposal.has_spare and [teller.spare for teller in proposal.tellers] != [False, False, True]:
-            raise InvalidValue("tellers: a spare is the last of three; write spare = true there alone, or leave it out")
-        if any(teller.second_entry for teller in proposal.tellers) and not proposal.has_spare:
-            raise InvalidValue("tellers: second_entry belongs to a study with a spare; leave it out")
+        if self.has_tellers:
+            _demand_tellers(proposal)
+
+
+def _demand_tellers(proposal: Proposal) -> None:
+    names = [teller.name for teller in proposal.tellers]
+    if not FEWEST_TELLERS <= len(names) <= MOST_TELLERS:
+        raise InvalidValue(
+            f"tellers: expected {FEWEST_TELLERS} to {MOST_TELLERS}, got {len(names)}; each is a [[tellers]] with a "
+            "name and an address"
+        )
+    if len(set(names)) != len(names):
+        raise InvalidValue("tellers: expected another name of each")
+    if proposal.has_spare and [teller.spare for teller in proposal.tellers] != [False, False, True]:
+        raise InvalidValue("tellers: a spare is the last of three; write spare = true there alone, or leave it out")
+    if any(teller.second_entry for teller in proposal.tellers) and not proposal.has_spare:
+        raise InvalidValue("tellers: second_entry belongs to a study with a spare; leave it out")
 
 
 @frozen

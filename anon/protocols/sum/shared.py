@@ -110,7 +110,7 @@ class SumShared:
         """One model, of tables or linear, whose texts are the manifest's. Tables hold three numbers for each cell of a
         feature, and cuts; a linear model has four for each column."""
         cells = sum(feature.cardinality for feature in study.features)
-        return {MODEL: _TEXT * len(study.to_bytes()) + _NUMBER * (5 * cells + 16 * (len(study.features) + 2))}
+        return {MODEL: longest_linear(study)[MODEL] + _NUMBER * 5 * cells}
 
     def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
@@ -131,6 +131,11 @@ class SumShared:
     def read_result(self, text_untrusted: str) -> Result:
         """None: neither tables nor the linear form name a protocol, so that any program predicts from them."""
         raise Malformed("model: neither tables nor the linear form name a protocol; fetch it again")
+
+
+def longest_linear(study: Manifest) -> dict[Place, int]:
+    """The bytes of a linear model's longest body, whose texts are the manifest's."""
+    return {MODEL: _TEXT * len(study.to_bytes()) + _NUMBER * 16 * (len(study.features) + 2)}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Same keys, bytes and verdicts as libsodium (tests/anon/nacl). **Not constant-tim
 build for.
 """
 
-from anon.crypto.pure.nacl.boxes import PrivateKey, PublicKey, SecretBox
+from anon.crypto.pure.nacl.boxes import PrivateKey, PublicKey, SecretBox, x25519
 from anon.crypto.pure.nacl.exceptions import BadSignatureError, CryptoError
 from anon.crypto.pure.nacl.passphrases import SALT_BYTES, passphrase_key
 from anon.crypto.pure.nacl.signing import SigningKey, VerifyKey
@@ -19,4 +19,5 @@ __all__ = [
     "SigningKey",
     "VerifyKey",
     "passphrase_key",
+    "x25519",
 ]

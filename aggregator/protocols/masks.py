@@ -1,0 +1,77 @@
+"""The protocol `masks` at the aggregator: everybody can add up the pages, so it knows no more than anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
+from aggregator.protocols.estimates import Estimate
+from aggregator.protocols.linear_report import linear_report
+from aggregator.protocols.sum.part import LearnedLinear, linear_of
+from aggregator.protocols.sum.published import NoisySum
+from aggregator.protocols.tally import Tally
+from anon.errors import Malformed
+from anon.protocols.board import PAGE, BoardPage, read_page
+from anon.protocols.contract import Place
+from anon.protocols.masks.layout import masking_of, vector_survey
+from anon.protocols.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers
+from anon.protocols.models.published import PublishedModel
+from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.parties import GIVEN
+from anon.study.manifest import Manifest, Survey
+from anon.wire.packets import PublishedPacket
+
+
+@frozen
+class MasksPart:
+    """See `aggregator.protocols.contract`."""
+
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
+        """Nothing: the pages have all."""
+        return np.zeros(0, dtype=np.int64)
+
+    def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
+        """True where the sum can no longer be opened."""
+        pages, least = _pages(study, documents), masking_of(study.part).least
+        if number == CAME:
+            return not agreed(pages, least)
+        there = {KEYS: members, SHARES: sharers, VECTOR: came}.get(number)
+        return len(there(pages)) < least if there is not None else _sum(study, documents) is None
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
+        """The model of the opened sum."""
+        found = _sum(study, documents)
+        if found is None:
+            raise Malformed("masks: too few opened what came, or their shares do not fit")
+        return LearnedLinear(linear_of(study, vector_survey(study), found, documents.get(GIVEN, b"")))
+
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
+        """None: no packet was kept for scoring."""
+        return ()
+
+    def estimate(
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
+    ) -> Estimate | None:
+        """None: vectors under masks tell the aggregator nothing."""
+        return None
+
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
+        """The linear model's columns."""
+        if not isinstance(learned, LearnedLinear):
+            raise TypeError(f"not learned by the protocol of masks: {type(learned).__name__}")
+        return linear_report(learned.model)
+
+
+def _pages(study: Manifest, documents: Mapping[Place, bytes]) -> dict[int, BoardPage]:
+    return {part: read_page(study, part, body) for (kind, part), body in documents.items() if kind == PAGE}
+
+
+def _sum(study: Manifest, documents: Mapping[Place, bytes]) -> NoisySum | None:
+    """The sum of all vectors that came, with the noise of each member on every entry."""
+    pages, masking = _pages(study, documents), masking_of(study.part)
+    values = opened(study.study_id, pages, masking.least, shape_of(vector_survey(study)).length)
+    many = len(came(pages))
+    return None if values is None else NoisySum(tuple(values), many, masking.noise, many)

@@ -1,0 +1,1 @@
+"""The protocol `masks`: exact sums without tellers, under masks that members open together."""

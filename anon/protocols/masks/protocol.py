@@ -1,0 +1,22 @@
+"""The protocol `masks` as one value. Its code is loaded late."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anon.protocols.contract import GivenPart
+from anon.protocols.late import late, late_function
+from anon.protocols.masks.sections import BOUNDS, SECTIONS, WORDS
+from anon.study.designs import Design
+
+_FORMS: Final = "anon.protocols.masks.layout:"
+SHARED: Final = late(
+    "anon.protocols.masks.shared:MasksShared",
+    GivenPart,
+    also=("circle",),  # of `LettersPart`, whose board is loaded late too
+    name="masks",
+    designs={
+        kind: Design(section, late_function(_FORMS + kind.removeprefix("masked-") + "_form"), WORDS[kind], BOUNDS[kind])
+        for kind, section in SECTIONS.items()
+    },
+)

@@ -1,0 +1,158 @@
+"""The protocol `masks` as both sides know it: exact vectors under masks, of which members open the sum together.
+
+No teller is needed. Each member adds a share of the noise, which suffices if enough members are honest. All rounds are
+letters (`anon.protocols.board`), and all arithmetic is in `anon.protocols.masks.masking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from anon.accounting.zcdp import epsilon_of_rho
+from anon.errors import Malformed
+from anon.ldp import NanoEpsilon
+from anon.protocols.board import Pages, longest_page, page_of
+from anon.protocols.charge import Charge, Measure, Unit
+from anon.protocols.contract import Layout, Place, Result, Round
+from anon.protocols.masks import layout
+from anon.protocols.masks.layout import ROUNDS, masking_of, vector_survey
+from anon.protocols.masks.masking import NEIGHBOURS, SHARES, VECTOR, neighbours
+from anon.protocols.sum.arranged import DELTA
+from anon.protocols.sum.describe import leaves, taken, title
+from anon.protocols.sum.design import records_of, summed_of, unit_of
+from anon.protocols.sum.parties import GIVEN
+from anon.protocols.sum.shared import longest_linear
+from anon.protocols.vectors.transfer import TransferredVotes, public_rows
+from anon.protocols.words import ChanceLine, PacketKind
+from anon.study.manifest import Manifest, Survey, Window
+from anon.study.proposal import Proposal
+from anon.study.records import RECORD
+from anon.text.sentences import Figure, Sentence, say
+
+
+class MasksShared:
+    """See `anon.protocols.contract` and `anon.protocols.board.LettersPart`."""
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        """None: there are no tellers."""
+        return ()
+
+    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
+        """One for each round, as long as `schedule.collect` and `schedule.settle` apart."""
+        length, turn = proposal.schedule.collect, proposal.schedule.collect + proposal.schedule.settle
+        starts = [settled + number * turn for number in range(len(ROUNDS))]
+        return tuple(Window(start, start + length) for start in starts)
+
+    def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
+        """See `contract`. Nothing is drawn."""
+        return layout.lay_out(proposal, windows)
+
+    def check(self, study: Manifest) -> None:
+        """See `contract`."""
+        layout.check(study)
+        if records_of(vector_survey(study)) != study.records:
+            raise Malformed("manifest: it takes other records of a member than the study says; do not take part")
+
+    def check_given(self, study: Manifest, given: Mapping[Place, bytes]) -> None:
+        """See `contract`: public rows are as many as the study says, with a number for each feature."""
+        votes = summed_of(study, vector_survey(study))
+        if isinstance(votes, TransferredVotes):
+            public_rows(votes, given.get(GIVEN, b""))
+
+    def exposure(self, design: Layout) -> Charge:
+        """The rho of the one sum, with the noise of as many honest members as the manifest says."""
+        masking, survey = masking_of(design.part), design.surveys[VECTOR]
+        if len(design.surveys) != len(ROUNDS):
+            raise Malformed("manifest: its surveys are not those of masks; do not take part")
+        condition = say(
+            "at least {honest} of the members who send are honest, and fewer than half of each member's neighbours "
+            "work against it",
+            honest=masking.honest,
+        )
+        rho = layout.rho_of(survey, masking)
+        return Charge(Measure.ZCDP, rho, Unit(unit_of(survey)), condition=condition)
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        """There is no such figure: the whole amount."""
+        return NanoEpsilon(self.exposure(design).amount)
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """One for each survey. All are one session."""
+        return tuple(
+            Round(survey.window, "collecting", name, (survey.survey,), page_of(number))
+            for number, (survey, name) in enumerate(zip(study.surveys, ROUNDS, strict=True))
+        )
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        """The pages."""
+        return {
+            page_of(number): longest_page(study, one.surveys) for number, one in enumerate(self.rounds(study))
+        }
+
+    def circle(self, study: Manifest, survey: Survey, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
+        """The neighbours, of shares alone."""
+        return tuple(neighbours(pages, writer)) if survey.survey == SHARES and 0 in pages else ()
+
+    def results(self, study: Manifest) -> Mapping[Place, int]:
+        """One linear model."""
+        return longest_linear(study)
+
+    def summary(self, study: Manifest) -> Sentence:
+        """See `contract`."""
+        return say(
+            "Each member sends exact numbers once, under masks; members open the sum together, in five rounds, and it "
+            "has noise of each."
+        )
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        """See `contract`."""
+        return title(study, survey) if survey.survey == VECTOR else ROUNDS[survey.survey]
+
+    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
+        """No odds, for every packet is exact: what leaves, what hides it, what is promised, and what it rests on."""
+        survey, masking = vector_survey(study), masking_of(study.part)
+        return (
+            leaves(study, survey),
+            *((taken(survey, study.records),) if study.records else ()),
+            say(
+                "They leave under a mask of your own and one with each of at most {most} other members, so that "
+                "nobody reads them. Only the sum of all who came is opened, and only if at least {least} of them, and "
+                "most of all members, signed who came.",
+                most=NEIGHBOURS,
+                least=masking.least,
+            ),
+            _promise(study, masking.honest),
+            say(
+                "If the aggregator invents members, or works with many of them, the promise does not hold: it rests "
+                "on members whom you know to be there."
+            ),
+        )
+
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
+        """The one kind that holds anything of the data. It is true always, so it has no odds and no picture."""
+        survey = vector_survey(study)
+        lines = tuple(ChanceLine(line, ()) for line in self.odds(study))
+        drawn, asks = say("one of your packets"), say("exact numbers under masks")
+        return (PacketKind(survey, (title(study, survey),), drawn, asks, lines, None),)
+
+    def read_result(self, text_untrusted: str) -> Result:
+        """None: the linear form names no protocol."""
+        raise Malformed("model: the linear form names no protocol; fetch it again")
+
+
+def _promise(study: Manifest, honest: int) -> Sentence:
+    epsilon = epsilon_of_rho(vector_survey(study).epsilon, DELTA)
+    figures = {"epsilon": Figure(f"{-(-epsilon // 10**7) / 100:g}"), "delta": Figure(f"{DELTA:f}")}
+    if study.records is not None and study.records.unit == RECORD:
+        return say(
+            "Each member adds noise. What is published keeps to epsilon {epsilon} at delta {delta} for each of your "
+            "records by itself, if at least {honest} of the members who send are honest.",
+            honest=honest,
+            **figures,
+        )
+    return say(
+        "Each member adds noise. What is published keeps to epsilon {epsilon} at delta {delta}, if at least {honest} "
+        "of the members who send are honest.",
+        honest=honest,
+        **figures,
+    )

@@ -1,0 +1,126 @@
+"""The protocol `masks` on the owner's machine: the letters of its five rounds, of which one stands on the record.
+
+Pure. A member's secrets follow from the random bytes of its earlier letters (`Correspondence.own`), so none is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from anon.ldp import RandomBytes
+from anon.noise.discrete_gaussian import DiscreteGaussian
+from anon.protocols.board import Pages
+from anon.protocols.contract import DocumentArrived, Place, Record
+from anon.protocols.masks.layout import masking_of, vector_survey
+from anon.protocols.masks.masking import (
+    KEYS,
+    LETTER,
+    SECRET,
+    SHARE,
+    SHARES,
+    VECTOR,
+    agreed,
+    commitment,
+    digest_of,
+    masked,
+    neighbours,
+    opening,
+    public_of,
+    shares,
+    stream,
+    threshold,
+)
+from anon.protocols.masks.shared import MasksShared
+from anon.protocols.outgoing import Answer, OpenShares
+from anon.protocols.sum.parties import GIVEN, VOTES
+from anon.study.manifest import Manifest, Survey
+from peer.protocols.contract import Correspondence
+from peer.protocols.sum.part import vector_of
+
+_SEED = 32
+_SIZES = {KEYS: SECRET, SHARES: SECRET + _SEED, VECTOR: _SEED}
+
+
+@frozen
+class MasksPart:
+    """See `peer.protocols.contract`."""
+
+    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
+        """See `PeerPart`."""
+        return (GIVEN,) if manifest.survey(survey).kind == VOTES else ()
+
+    def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
+        """Given public rows; the pages are the framework's to check."""
+        given = {(one.kind, one.part): one.body for one in documents if one.kind == GIVEN[0]}
+        if given:
+            MasksShared().check_given(manifest, given)
+
+    def answers(
+        self,
+        manifest: Manifest,
+        record: Record,
+        slots: Sequence[tuple[int, int]],
+        documents: Sequence[DocumentArrived],
+    ) -> tuple[Answer, ...]:
+        """None: all is written."""
+        return ()
+
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
+        """See `PeerPart`."""
+        return _SIZES.get(survey.survey, 0)
+
+    def reads(self, manifest: Manifest, survey: Survey, tag: bytes, pages: Pages) -> bool:
+        """See `CorrespondingPart`."""
+        return survey.survey == VECTOR
+
+    def letters(
+        self,
+        manifest: Manifest,
+        survey: Survey,
+        record: Record | None,
+        known: Correspondence,
+        documents: Sequence[DocumentArrived],
+        random_bytes: RandomBytes,
+    ) -> OpenShares:
+        """See `CorrespondingPart`. Zeros where too few signed who came: nothing may be opened then."""
+        pages = known.pages
+        match survey.survey:
+            case 0:
+                return OpenShares(public_of(random_bytes(SECRET)), ())
+            case 1:
+                own, seed = random_bytes(SECRET), random_bytes(_SEED)
+                return OpenShares(commitment(own), _shared(survey, known, own, seed))
+            case 2:
+                given = {(one.kind, one.part): one.body for one in documents}.get(GIVEN, b"")
+                return OpenShares(_vector(manifest, record or Record({}, None), known, given, random_bytes(_SEED)), ())
+            case 3:
+                return OpenShares(digest_of(pages[VECTOR]), ())
+        if not agreed(pages, masking_of(manifest.part).least):
+            return OpenShares(bytes(survey.size), ())
+        return OpenShares(opening(pages, known.mail, known.tag, survey.size // SHARE), ())
+
+    def received(
+        self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
+    ) -> Mapping[Place, bytes]:
+        """None: the model is everybody's."""
+        return {}
+
+
+def _shared(survey: Survey, known: Correspondence, own: bytes, seed: bytes) -> tuple[bytes, ...]:
+    """For each neighbour its share of the key's secret and of the own mask's."""
+    many, needed = len(neighbours(known.pages, known.tag)), threshold(known.pages, known.tag)
+    of_key = shares(known.own[KEYS], seed, b"key", needed, many)
+    of_own = shares(own, seed, b"own", needed, many)
+    letters = [key + mask for key, mask in zip(of_key, of_own, strict=True)]
+    return (*letters, *[bytes(LETTER)] * (survey.m - len(letters)))
+
+
+def _vector(manifest: Manifest, record: Record, known: Correspondence, given: bytes, seed: bytes) -> bytes:
+    """The record's vector with this member's share of the noise, under its masks."""
+    values = vector_of(manifest, vector_survey(manifest), record, given=given)
+    noise = DiscreteGaussian(masking_of(manifest.part).noise).vector(len(values), stream(seed))
+    noisy = [value + drawn for value, drawn in zip(values, noise, strict=True)]
+    own = known.own[SHARES][:SECRET]
+    return masked(manifest.study_id, known.pages, known.tag, known.own[KEYS], own, noisy)
