@@ -23,11 +23,11 @@ from anon.protocols.masks.masking import (
     VECTOR,
     agreed,
     commitment,
-    digest_of,
     masked,
     neighbours,
     opening,
     public_of,
+    seen,
     shares,
     stream,
     threshold,
@@ -96,7 +96,7 @@ class MasksPart:
                 given = {(one.kind, one.part): one.body for one in documents}.get(GIVEN, b"")
                 return OpenShares(_vector(manifest, record or Record({}, None), known, given, random_bytes(_SEED)), ())
             case 3:
-                return OpenShares(digest_of(pages[VECTOR]), ())
+                return OpenShares(seen(pages), ())
         if not agreed(pages, masking_of(manifest.part).least):
             return OpenShares(bytes(survey.size), ())
         return OpenShares(opening(pages, known.mail, known.tag, survey.size // SHARE), ())

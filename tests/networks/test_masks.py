@@ -44,3 +44,29 @@ async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: Non
             encode_chain(world.live.chain), dict(enumerate(bodies.values())), contents=await all_contents(world.live)
         )
         assert result.ok, result.lines()
+
+
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turn", [0, 1, 2])
+async def test_one_drops_out_and_the_sum_is_that_of_those_who_came(tmp_path: Path, quiet: None, turn: int) -> None:
+    async with members(tmp_path, masks_study(), [[row] for row in ROWS]) as world:
+        await go_on(world, away={5: after(world, turn)})
+        assert world.live.state == "published"
+        found = await opened_sum(world)
+        assert found is not None and found[0] == 16 * 16 * (6 if turn == 2 else 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turn", range(4))
+async def test_where_too_many_drop_out_nothing_opens(tmp_path: Path, turn: int) -> None:
+    """The study ends in a sentence, and whoever paid for a vector paid; nothing is published but the pages."""
+    async with members(tmp_path, masks_study(), [[row] for row in ROWS]) as world:
+        await go_on(world, away=dict.fromkeys(range(2, 6), after(world, turn)))
+        assert world.live.state == "ended"
+        bodies = await published(world.live)
+        assert ("unsummed", 0) in bodies and ("model", 0) not in bodies
+        for number, app in enumerate(world.peers[:2]):
+            (status,) = app.status()
+            assert status.spent == (world.live.manifest.epsilon if turn > 0 else 0), number

@@ -31,7 +31,7 @@ def masks_study(design: str = MOMENTS, keys: str = "", cohort: str = "minimum = 
 @asynccontextmanager
 async def members(folder: Path, text: str, rows: Sequence[Rows]) -> AsyncIterator[World]:
     """A study in which members with these rows take part."""
-    async with in_memory(folder / "home", text) as world:
+    async with in_memory(folder / "home", text, len(rows)) as world:
         await world.settle_in(len(rows))
         for number, held in enumerate(rows):
             import_rows(world._home(number).data_path, "person", COLUMNS, held)

@@ -108,7 +108,7 @@ def _ring(page: BoardPage) -> tuple[bytes, ...]:
 
 @lru_cache(maxsize=16)
 def digest_of(page: BoardPage) -> bytes:
-    """A digest of all packets of a page: what members sign with their next packet."""
+    """A digest of all packets of a page."""
     return hashlib.sha256(b"".join(packet.to_bytes() for packet in page.packets)).digest()
 
 
@@ -125,15 +125,29 @@ def came(pages: Pages) -> dict[bytes, bytes]:
 
 
 def threshold(pages: Pages, tag: bytes) -> int:
-    """So many neighbours open a member's secret: more than half of them."""
-    return len(neighbours(pages, tag)) // 2 + 1
+    """So many neighbours open a member's secret: more than two thirds of them.
+
+    Each neighbour opens one of the two secrets. So to have both opened takes dishonest neighbours that open both: of k
+    neighbours and a threshold t at least 2 t - k, which is more than a third.
+    """
+    return most_of(len(neighbours(pages, tag)))
+
+
+def most_of(many: int) -> int:
+    """More than two thirds of so many."""
+    return 2 * many // 3 + 1
 
 
 def agreed(pages: Pages, least: int) -> bool:
-    """True if at least `least` members, and more than half of those who told keys, signed this page of vectors: two
-    pages cannot both have that."""
+    """True if at least `least` members, and more than two thirds of those who shared secrets, signed this board: of two
+    boards both can only have that with dishonest members, more than a third."""
     said = Counter(text for tag, text in pages[CAME].texts(CAME).items() if tag in sharers(pages))
-    return said[digest_of(pages[VECTOR])] >= max(least, len(members(pages)) // 2 + 1)
+    return said[seen(pages)] >= max(least, most_of(len(sharers(pages))))
+
+
+def seen(pages: Pages) -> bytes:
+    """A digest of the pages of keys, shares and vectors: what members sign with their next packet."""
+    return hashlib.sha256(b"".join(digest_of(pages[number]) for number in (KEYS, SHARES, VECTOR))).digest()
 
 
 # Sharing (Shamir 1979)

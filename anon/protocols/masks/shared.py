@@ -65,7 +65,7 @@ class MasksShared:
         if len(design.surveys) != len(ROUNDS):
             raise Malformed("manifest: its surveys are not those of masks; do not take part")
         condition = say(
-            "at least {honest} of the members who send are honest, and fewer than half of each member's neighbours "
+            "at least {honest} of the members who send are honest, and at most a third of each member's neighbours "
             "work against it",
             honest=masking.honest,
         )
@@ -116,8 +116,8 @@ class MasksShared:
             *((taken(survey, study.records),) if study.records else ()),
             say(
                 "They leave under a mask of your own and one with each of at most {most} other members, so that "
-                "nobody reads them. Only the sum of all who came is opened, and only if at least {least} of them, and "
-                "most of all members, signed who came.",
+                "nobody reads them. Only the sum of all who came is opened, and only if at least {least} members, and "
+                "more than two thirds of all, signed who came.",
                 most=NEIGHBOURS,
                 least=masking.least,
             ),
