@@ -16,5 +16,5 @@ from anon.protocols.registry import Protocols
 PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, aggregator=HistogramPart()),
     evolve(installed.SUM, aggregator=SumPart()),
-    evolve(installed.MASKS, aggregator=late("aggregator.protocols.masks:MasksPart", EndingPart)),
+    evolve(installed.MASKS, aggregator=late("aggregator.protocols.sum.masks:OpeningPart", EndingPart)),
 ))

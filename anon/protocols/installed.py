@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from anon.protocols.histogram.shared import HistogramProtocol
-from anon.protocols.masks import protocol as masks
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum import protocol as exact_sums
+from anon.protocols.sum.masks import protocol as masks
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)

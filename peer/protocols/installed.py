@@ -15,11 +15,11 @@ from peer.protocols.histogram import HistogramPart
 PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, peer=HistogramPart()),
     evolve(installed.SUM, peer=late("peer.protocols.sum.part:SumPart", SharingPart)),
-    evolve(installed.MASKS, peer=late("peer.protocols.masks:MasksPart", CorrespondingPart)),
+    evolve(installed.MASKS, peer=late("peer.protocols.sum.masks:MasksPart", CorrespondingPart)),
 ))
 
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
-    import peer.protocols.masks
+    import peer.protocols.sum.masks
     import peer.protocols.sum.part  # noqa: F401  (loading them is all)

@@ -86,6 +86,9 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "Gradient": '"gradient"',
         "Averaging": '"averaging"',
         "Transfer": '"transfer"',
+        "MaskedMoments": '"masked-moments"',
+        "MaskedAveraging": '"masked-averaging"',
+        "MaskedTransfer": '"masked-transfer"',
         "TellerPlace": "[[tellers]]",
         "GivenFile": "[[given]]",
     }

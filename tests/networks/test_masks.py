@@ -9,8 +9,8 @@ import pytest
 from aggregator.audit import audit_documents
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.protocols.board import read_page
-from anon.protocols.masks.layout import masking_of
-from anon.protocols.masks.masking import opened
+from anon.protocols.sum.masks.layout import masking_of
+from anon.protocols.sum.masks.masking import opened
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
 from tests.support.letters_world import after, go_on

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.protocols.board import BoardEntry, BoardPage
-from anon.protocols.masks.masking import (
+from anon.protocols.sum.masks.masking import (
     CAME,
     KEYS,
     MODULUS,
@@ -112,7 +112,7 @@ class Group:
 def test_the_sum_is_that_of_those_who_came(
     many: int, unshared: tuple[int, ...], away: tuple[int, ...], silent: tuple[int, ...]
 ) -> None:
-    """Whoever drops out, before the shares, before the vector or before the opening; with a ring of neighbours too."""
+    """Members drop out before the shares, the vector or the opening; in a large group neighbours stand on a ring."""
     group = Group(many)
     group.begun(unshared, away)
     assert len(neighbours(group.pages, group.tags[0])) == min(many - 1, NEIGHBOURS)

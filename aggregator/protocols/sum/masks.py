@@ -16,17 +16,17 @@ from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
 from anon.protocols.board import PAGE, BoardPage, read_page
 from anon.protocols.contract import Place
-from anon.protocols.masks.layout import masking_of, vector_survey
-from anon.protocols.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.masks.layout import masking_of, vector_survey
+from anon.protocols.sum.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers
 from anon.protocols.sum.parties import GIVEN
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
 
 
 @frozen
-class MasksPart:
+class OpeningPart:
     """See `aggregator.protocols.contract`."""
 
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:

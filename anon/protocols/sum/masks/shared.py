@@ -1,7 +1,7 @@
 """The protocol `masks` as both sides know it: exact vectors under masks, of which members open the sum together.
 
 No teller is needed. Each member adds a share of the noise, which suffices if enough members are honest. All rounds are
-letters (`anon.protocols.board`), and all arithmetic is in `anon.protocols.masks.masking`.
+letters (`anon.protocols.board`), and all arithmetic is in `anon.protocols.sum.masks.masking`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.board import Pages, longest_page, page_of
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import Layout, Place, Result, Round
-from anon.protocols.masks import layout
-from anon.protocols.masks.layout import ROUNDS, masking_of, vector_survey
-from anon.protocols.masks.masking import NEIGHBOURS, SHARES, VECTOR, neighbours
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.describe import leaves, taken, title
 from anon.protocols.sum.design import records_of, summed_of, unit_of
+from anon.protocols.sum.masks import layout
+from anon.protocols.sum.masks.layout import ROUNDS, masking_of, vector_survey
+from anon.protocols.sum.masks.masking import NEIGHBOURS, SHARES, VECTOR, neighbours
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.shared import longest_linear
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows

@@ -19,10 +19,10 @@ from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import nano
 from anon.protocols.contract import Layout
-from anon.protocols.masks.masking import LETTER, MODULUS, NEIGHBOURS, SHARE, VECTOR, WIDTH
-from anon.protocols.masks.sections import FEWEST, SECTIONS, honest_of, least_of
 from anon.protocols.sum.arranged import DELTA, asked
 from anon.protocols.sum.design import MOMENTS, demand_asked, shape_of
+from anon.protocols.sum.masks.masking import LETTER, MODULUS, NEIGHBOURS, SHARE, VECTOR, WIDTH
+from anon.protocols.sum.masks.sections import FEWEST, SECTIONS, honest_of, least_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.protocols.vectors.tables import TableSums
 from anon.study.designs import AskedSurvey, Tables

@@ -13,8 +13,9 @@ from anon.ldp import RandomBytes
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.protocols.board import Pages
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.masks.layout import masking_of, vector_survey
-from anon.protocols.masks.masking import (
+from anon.protocols.outgoing import Answer, OpenShares
+from anon.protocols.sum.masks.layout import masking_of, vector_survey
+from anon.protocols.sum.masks.masking import (
     KEYS,
     LETTER,
     SECRET,
@@ -32,8 +33,7 @@ from anon.protocols.masks.masking import (
     stream,
     threshold,
 )
-from anon.protocols.masks.shared import MasksShared
-from anon.protocols.outgoing import Answer, OpenShares
+from anon.protocols.sum.masks.shared import MasksShared
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.contract import Correspondence

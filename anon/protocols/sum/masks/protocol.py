@@ -6,12 +6,12 @@ from typing import Final
 
 from anon.protocols.contract import GivenPart
 from anon.protocols.late import late, late_function
-from anon.protocols.masks.sections import BOUNDS, SECTIONS, WORDS
+from anon.protocols.sum.masks.sections import BOUNDS, SECTIONS, WORDS
 from anon.study.designs import Design
 
-_FORMS: Final = "anon.protocols.masks.layout:"
+_FORMS: Final = "anon.protocols.sum.masks.layout:"
 SHARED: Final = late(
-    "anon.protocols.masks.shared:MasksShared",
+    "anon.protocols.sum.masks.shared:MasksShared",
     GivenPart,
     also=("circle",),  # of `LettersPart`, whose board is loaded late too
     name="masks",

@@ -51,7 +51,7 @@ def public_of(secret: bytes) -> bytes:
 
 
 def commitment(secret: bytes) -> bytes:
-    """What a member says of its own mask's secret before anybody opens it."""
+    """The digest by which a member binds itself to its own mask's secret before anybody opens it."""
     return hashlib.sha256(encode([labels.MASK_OWN, b"commitment", secret])).digest()
 
 
