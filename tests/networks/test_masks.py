@@ -8,11 +8,15 @@ import pytest
 
 from aggregator.audit import audit_documents
 from anon.noise.discrete_gaussian import DiscreteGaussian
-from anon.protocols.board import read_page
+from anon.protocols.board import BoardPage, read_page
+from anon.protocols.contract import Record
 from anon.protocols.sum.masks.layout import masking_of
-from anon.protocols.sum.masks.masking import opened
+from anon.protocols.sum.masks.masking import CAME, KEYS, OPENING, SHARES, opened
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
+from peer.protocols.contract import Correspondence
+from peer.protocols.sum.masks import MasksPart
+from peer.protocols.sum.part import vector_of
 from tests.support.letters_world import after, go_on
 from tests.support.masks_study import masks_study, members
 from tests.support.world import World, published
@@ -70,3 +74,43 @@ async def test_where_too_many_drop_out_nothing_opens(tmp_path: Path, turn: int) 
         for number, app in enumerate(world.peers[:2]):
             (status,) = app.status()
             assert status.spent == (world.live.manifest.epsilon if turn > 0 else 0), number
+
+
+async def test_the_noise_of_each_member_is_that_of_the_manifest(tmp_path: Path) -> None:
+    """The squares of ten entries: less than a tenth, or more than forty times, of one variance comes once in 1e5."""
+    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
+        study = world.live.manifest
+        await world.go_on()
+        found, variance = await opened_sum(world), 4 * masking_of(study.part).noise
+        exact = [
+            sum(entries)
+            for entries in zip(
+                *(
+                    vector_of(study, study.surveys[2], Record({"age": age, "sleep": sleep}, tired))
+                    for _, age, sleep, tired in ROWS[:4]
+                ),
+                strict=True,
+            )
+        ]
+        assert found is not None
+        squares = sum((noisy - true) ** 2 for noisy, true in zip(found, exact, strict=True))
+        assert variance / 10 < squares < 50 * variance
+
+
+async def test_where_too_few_signed_a_member_opens_nothing(tmp_path: Path) -> None:
+    """One whose board has too few signers writes zeros, and its mail is full."""
+    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
+        study = world.live.manifest
+        await world.go_on()
+        bodies = await published(world.live)
+        pages = {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
+        tag = next(iter(pages[0].texts(KEYS)))
+        mail = {(SHARES, other): bytes(range(64)) for other in pages[1].texts(SHARES)}
+        part, opens = MasksPart(), study.surveys[OPENING]
+        before = {number: page for number, page in pages.items() if number < OPENING}
+        said = part.letters(study, opens, None, Correspondence(tag, {}, mail, before), (), bytes).public
+        assert said.strip(b"\0") and len(said) == opens.size
+        alone = {tag: pages[CAME].entries[CAME][tag]}
+        fewer = before | {CAME: BoardPage({CAME: alone}, ())}
+        said = part.letters(study, opens, None, Correspondence(tag, {}, mail, fewer), (), bytes).public
+        assert said == bytes(opens.size)
