@@ -70,10 +70,11 @@ class AveragedWeights:
         return self.scaling.norm_squared
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
-        """Of one unit, its rounding included. Of a record alike whether it is left out or replaced. Shrinking to a ball
-        moves no two weights apart."""
-        whole = self.scaling.sensitivity_squared(neighbours)
-        return whole if self.unit == "person" else min(whole, self._moved_squared())
+        """Of one unit, its rounding included. Shrinking to a ball moves no two weights apart. A record that is left out
+        counts as one replaced: either may take its member's weights from one end of the ball to the other."""
+        if self.unit == "person":
+            return self.scaling.sensitivity_squared(neighbours)
+        return min(self.scaling.sensitivity_squared("replace-one"), self._moved_squared())
 
     def changed(self, neighbours: Neighbours) -> int:
         """How many entries one unit changes at most."""

@@ -59,10 +59,11 @@ def test_weights_of_a_person(size: int, clip: Fraction, neighbours: Neighbours) 
 RECORDS = [(1, 1, 0), (2, 1, 0), (2, 1, 3), (2, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 3), (3, 2, 3)]
 
 
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("clip", [Fraction(1, 3), Fraction(100)])
 @pytest.mark.parametrize(("size", "fewest", "others"), RECORDS)
-def test_weights_of_a_record(size: int, fewest: int, others: int, clip: Fraction) -> None:
-    """One record of a member is replaced by another. The others stay: fewer than `fewest`, as many, or more.
+def test_weights_of_a_record(size: int, fewest: int, others: int, clip: Fraction, neighbours: Neighbours) -> None:
+    """One record of a member is replaced by another, or left out. The others stay: fewer than `fewest`, or more.
 
     A small clip is attained. How near 2 / (n lambda) comes is in `test_logistic.py`.
     """
@@ -70,18 +71,19 @@ def test_weights_of_a_record(size: int, fewest: int, others: int, clip: Fraction
     moved = moved_by_one(strength, fewest)
     scale = scale_for(size, moved)
     design = AveragedWeights(columns(size), scale, strength, clip, fewest, "record", 9)
-    limit, each = design.sensitivity_squared("replace-one"), size + 1
+    limit, each = design.sensitivity_squared(neighbours), size + 1
     assert sqrt(limit) <= 1.01 * scale * moved
 
     def value(genes: Genes) -> int:
         cuts = (genes[:each], genes[each : 2 * each], genes[2 * each :])
         one, other, rest = (records_of(part, size) for part in cuts)
-        return apart(design.vector(one + rest), design.vector(other + rest))
+        return apart(design.vector(one + rest), design.vector((other if neighbours == "replace-one" else []) + rest))
 
     spring = Random(size + others)
     opposite = [1.0] * each + [1.0] + [-1.0] * size + [spring.choice(ENDS) for _ in range(each * others)]
     found = climbed([opposite, [spring.choice(ENDS) for _ in opposite]], ENDS, value, limit, 40)
-    assert sqrt(found) >= (0.95 * 2 * scale * float(clip) if clip < 1 else 0.15 * sqrt(limit))
+    least = 0.95 * 2 * float(clip) * scale if clip < 1 else 0.15 * sqrt(limit)
+    assert sqrt(found) >= (least if neighbours == "replace-one" else least / 2)
 
 
 def test_a_records_weights_are_shrunk_and_its_sensitivity_with_them() -> None:
@@ -90,6 +92,16 @@ def test_a_records_weights_are_shrunk_and_its_sensitivity_with_them() -> None:
     one, other = (design.vector([({"x0": value}, 1)]) for value in (1.0, -1.0))
     assert 0.95 * sqrt(design.sensitivity_squared("replace-one")) <= abs(one[0] - other[0]) == 2000
     assert design.norm_squared > design.contribution_norm_squared == 1000**2 + 1000
+
+
+def test_one_record_more_may_turn_the_weights_round() -> None:
+    """From one end of the ball to the other: so a record that is left out has the sensitivity of one that is
+    replaced."""
+    design = AveragedWeights(columns(1), 1000, Fraction(1, 1000), Fraction(1), 1, "record", 2)
+    weak, strong = ({"x0": 0.1}, 1), ({"x0": -1.0}, 1)
+    moved = design.vector([weak])[0] - design.vector([weak, strong])[0]
+    assert moved == 2000 and moved**2 <= design.sensitivity_squared("add-remove") <= 1.01 * moved**2
+    assert design.sensitivity_squared("add-remove") == design.sensitivity_squared("replace-one")
 
 
 def test_two_roundings_stay_within_their_term() -> None:
