@@ -14,11 +14,11 @@ from random import Random
 import pytest
 
 from anon.errors import InvalidValue
-from anon.protocols.vectors.logistic import SLACK, fit, longest_weights, moved_by_one, steps_for
+from anon.protocols.vectors.logistic import LARGEST, LEAST, SLACK, fit, longest_weights, moved_by_one, steps_for
 from tests.support.climbing import Genes, climbed
 from tests.support.exact_logistic import certified
 
-STRENGTHS = [Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10_000), Fraction(1, 100_000)]
+STRENGTHS = [LARGEST, Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10_000), LEAST]
 Records = tuple[list[list[float]], list[int]]
 
 
@@ -95,9 +95,18 @@ def test_the_steps_are_the_fewest_of_the_contraction(strength: Fraction) -> None
         assert start * kept**steps <= wanted < start * kept ** (steps - 1)
 
 
-def test_lambda_lies_above_0_and_there_is_a_row() -> None:
-    for strength in (Fraction(0), Fraction(-1)):
-        with pytest.raises(InvalidValue, match="lambda: expected"):
+def test_weights_depend_on_no_order() -> None:
+    """Each sum is rounded once: so neither rows nor columns add to the rounding, however many there are."""
+    spring = Random(3)
+    rows, labels = [unit(spring, 7) for _ in range(50)], [spring.randrange(2) for _ in range(50)]
+    weights = fit(rows, labels, Fraction(1, 10))
+    assert fit(rows[::-1], labels[::-1], Fraction(1, 10)) == weights
+    assert fit([row[::-1] for row in rows], labels, Fraction(1, 10)) == weights[::-1]
+
+
+def test_lambda_has_two_ends_and_there_is_a_row() -> None:
+    for strength in (Fraction(0), Fraction(-1), LEAST / 2, 2 * LARGEST):
+        with pytest.raises(InvalidValue, match="lambda: expected a number from 1/100000 to 1000"):
             steps_for(strength)
     for rows, labels in (([], []), ([[1.0]], []), ([[1.0]], [0, 1])):
         with pytest.raises(InvalidValue, match="rows: expected"):

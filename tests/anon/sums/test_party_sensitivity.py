@@ -16,7 +16,7 @@ from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, shrunk
 from anon.protocols.vectors.averaging import FINEST, AveragedWeights, scale_for
 from anon.protocols.vectors.columns import Column
-from anon.protocols.vectors.logistic import moved_by_one
+from anon.protocols.vectors.logistic import LARGEST, LEAST, moved_by_one
 from anon.protocols.vectors.transfer import TransferredVotes
 from tests.support.climbing import Genes, apart, climbed, summed
 
@@ -130,7 +130,7 @@ def test_a_row_is_no_longer_than_1(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 124, 26_843])
-@pytest.mark.parametrize(("strength", "fewest"), [(Fraction(1, 1000), 1), (Fraction(1000), 10**9)])
+@pytest.mark.parametrize(("strength", "fewest"), [(Fraction(1, 1000), 1), (LARGEST, 10**9)])
 def test_a_scale_makes_rounding_a_hundredth(size: int, strength: Fraction, fewest: int) -> None:
     """And half of it would not. The finest scale suffices for 26,843 columns, since `SLACK` is a part of each move."""
     moved, held = moved_by_one(strength, fewest), columns(size)
@@ -177,13 +177,15 @@ def test_wrong_forms_are_refused() -> None:
         ((), 1, Fraction(1), Fraction(1)),
         (held, 0, Fraction(1), Fraction(1)),
         (held, FINEST + 1, Fraction(1), Fraction(1)),
-        (held, 1, Fraction(0), Fraction(1)),
         (held, 1, Fraction(1), Fraction(0)),
         (held, 1, Fraction(1), Fraction(1), 2),
         (held, 1, Fraction(1), Fraction(1), 0),
     ):
         with pytest.raises(InvalidValue, match="averaging: expected"):
             AveragedWeights(*form)
+    for strength in (Fraction(0), LEAST / 2, 2 * LARGEST):
+        with pytest.raises(InvalidValue, match="a lambda from 1/100000 to 1000"):
+            AveragedWeights(held, 1, strength, Fraction(1))
     for votes in (((), 1, 1), (held, 0, 1), (held, 1, 0), (held, 1, 1, 0)):
         with pytest.raises(InvalidValue, match="transfer: expected"):
             TransferredVotes(*votes)
