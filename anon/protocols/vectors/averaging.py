@@ -15,7 +15,7 @@ from attrs import field, frozen
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
 from anon.protocols.vectors.columns import Column, reals_of
-from anon.protocols.vectors.logistic import fit, longest_weights, moved_by_one
+from anon.protocols.vectors.logistic import LARGEST, LEAST, fit, longest_weights, moved_by_one
 from anon.protocols.vectors.sensitivity import Unit, rounded
 
 FINEST: Final = 2**40
@@ -47,8 +47,10 @@ class AveragedWeights:
     scaling: Scaling = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if not self.columns or not 1 <= self.scale <= FINEST or self.strength <= 0 or self.clip <= 0:
-            raise InvalidValue("averaging: expected a column, and a scale, lambda and clip above 0")
+        if not self.columns or not 1 <= self.scale <= FINEST or self.clip <= 0:
+            raise InvalidValue(f"averaging: expected a column, a scale from 1 to {FINEST}, and a clip above 0")
+        if not LEAST <= self.strength <= LARGEST:
+            raise InvalidValue(f"averaging: expected a lambda from {LEAST} to {LARGEST}")
         if not 1 <= self.fewest <= self.rows:
             raise InvalidValue(f"averaging: expected 1 to {self.rows} records as the fewest, got {self.fewest}")
         longest = min(self.clip, longest_weights(self.strength))
@@ -70,10 +72,11 @@ class AveragedWeights:
         return self.scaling.norm_squared
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
-        """Of one unit, its rounding included. Of a record alike whether it is left out or replaced. Shrinking to a ball
-        moves no two weights apart."""
-        whole = self.scaling.sensitivity_squared(neighbours)
-        return whole if self.unit == "person" else min(whole, self._moved_squared())
+        """Of one unit, its rounding included. Shrinking to a ball moves no two weights apart. A record that is left out
+        counts as one replaced: either may take its member's weights from one end of the ball to the other."""
+        if self.unit == "person":
+            return self.scaling.sensitivity_squared(neighbours)
+        return min(self.scaling.sensitivity_squared("replace-one"), self._moved_squared())
 
     def changed(self, neighbours: Neighbours) -> int:
         """How many entries one unit changes at most."""

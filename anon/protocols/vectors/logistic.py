@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, exp, log, log1p, sqrt
+from math import ceil, exp, fsum, log, log1p, sqrt
 from operator import mul
 from typing import Final
 
@@ -18,7 +18,11 @@ from anon.errors import InvalidValue
 
 SLACK: Final = Fraction(1, 2**25)
 """The weights that `fit` returns lie within this L2 distance of the exact minimum: half of it is the steps', and half
-is left to the rounding of floating point, which is some 1e-13 / lambda."""
+is left to the rounding of floating point. `fsum` rounds a sum once, however many rows and columns there are. So this
+part is some 2e-9 at `LEAST`, and less above."""
+LEAST: Final = Fraction(1, 100_000)
+LARGEST: Final = Fraction(1000)
+"""The ends of lambda. At 1e-7 a single row is known whose weight is rounded by 10 times the slack."""
 _STEPS_PART: Final = float(SLACK) / 2
 _MOST: Final = Fraction(14, 10)
 """log 2, doubled and rounded up."""
@@ -26,13 +30,13 @@ _MOST: Final = Fraction(14, 10)
 
 def steps_for(strength: Fraction) -> int:
     """The steps that bring the weights within half of `SLACK` of the minimum, whatever the records are. `strength`:
-    lambda. Raises `InvalidValue` unless it lies above 0.
+    lambda. Raises `InvalidValue` unless it lies from `LEAST` to `LARGEST`.
 
     >>> steps_for(Fraction(1, 1000)), steps_for(Fraction(1, 10)), steps_for(Fraction(1))
     (664, 51, 17)
     """
-    if strength <= 0:
-        raise InvalidValue("lambda: expected a number above 0")
+    if not LEAST <= strength <= LARGEST:
+        raise InvalidValue(f"lambda: expected a number from {LEAST} to {LARGEST}")
     mu = float(strength)
     start = 0.5 * log(2 * log(2) / mu) - log(_STEPS_PART)
     return max(1, ceil(2 * start / -log1p(-sqrt(mu / (0.25 + mu)))))
@@ -73,8 +77,8 @@ def fit(
     old = [0.0] * len(columns)
     ahead = old
     for _ in range(steps_for(strength)):
-        errors = [_logistic(sum(map(mul, ahead, row))) - label for row, label in zip(rows, labels, strict=True)]
-        slopes = (sum(map(mul, errors, column)) / n for column in columns)
+        errors = [_logistic(fsum(map(mul, ahead, row))) - label for row, label in zip(rows, labels, strict=True)]
+        slopes = (fsum(map(mul, errors, column)) / n for column in columns)
         new = [at - (slope + mu * at) / smooth for at, slope in zip(ahead, slopes, strict=True)]
         ahead = [here + momentum * (here - before) for here, before in zip(new, old, strict=True)]
         old = new

@@ -7,11 +7,9 @@ from random rows and from those that the proof names, value by value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import sqrt
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -21,38 +19,9 @@ from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.sensitivity import Unit, rounded
 from anon.protocols.vectors.tables import Block, TableSums, tables_of
+from tests.support.climbing import Genes, apart, climbed, summed
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
-Genes = list[Any]
-
-
-def summed(peers: Sequence[list[int]]) -> list[int]:
-    return [sum(entries) for entries in zip(*peers, strict=True)]
-
-
-def apart(one: Sequence[int], other: Sequence[int]) -> int:
-    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
-
-
-def climbed(
-    starts: Sequence[Genes], choices: Sequence[Any], value: Callable[[Genes], int], limit: int, steps: int = 120
-) -> int:
-    """The largest value found; each one that is seen on the way is held to the limit."""
-    spring, best = Random(11), 0
-    for start in starts:
-        here, height = list(start), value(start)
-        assert height <= limit
-        for _ in range(steps):
-            there = list(here)
-            for _ in range(spring.choice((1, 1, 2))):
-                there[spring.randrange(len(there))] = spring.choice(choices)
-            found = value(there)
-            assert found <= limit
-            if found >= height:
-                here, height = there, found
-        best = max(best, height)
-    return best
-
 
 TABLES = [
     tables_of({"a": 2, "b": 3}),
