@@ -157,7 +157,7 @@ def _demand_surveys(study: Manifest) -> None:
     if any(one.window.closes >= other.window.opens for one, other in pairwise(study.surveys)):
         raise Malformed("a round opens before the one before it has closed")
     for survey in study.surveys:
-        if records_of(survey) != study.records:
+        if records_of(survey) != (study.records.asked if study.records else None):
             raise Malformed(f"survey {survey.survey} takes other records of a member than the study says")
         summed_of(study, survey)
 
