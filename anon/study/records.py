@@ -42,7 +42,7 @@ class Records:
 
     @property
     def asked(self) -> Records:
-        """The part that surveys repeat: most and unit. The least stands in the manifest alone."""
+        """The part that every survey repeats: most and unit."""
         return evolve(self, least=1)
 
     def demand_questions(self, questions: int) -> None:
