@@ -148,6 +148,7 @@ class Proposal:
     tellers: tuple[TellerPlace, ...] = ()
     records: str = field(default="one", validator=one_of("one", "many"))
     most_records: int = 0
+    least_records: int = 1
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
     given: tuple[GivenFile, ...] = ()
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
@@ -176,7 +177,7 @@ class Proposal:
     @property
     def many(self) -> Records | None:
         """The many records of a member; None where each has one."""
-        return declared(self.records, self.most_records, self.unit)
+        return declared(self.records, self.most_records, self.unit, self.least_records)
 
     @property
     def has_spare(self) -> bool:

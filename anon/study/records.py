@@ -1,4 +1,4 @@
-"""Many records of each member: how many are taken, and whether a promise is about a member or about a single record.
+"""Many records of each member: how many are taken and needed, and if a promise is about a member or about one record.
 
 A record is all that the study's queries say under one key: rows of one key are one record. Each query of such a study
 gives two columns: the key and the value. More records than `most` are cut by a draw on the member's own machine
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from anon.errors import InvalidValue
 from anon.study.features import one_of
+from anon.study.structuring import LEFT_OUT
 
 MOST_RECORDS = 10_000
 MOST_CELLS = 2**20
@@ -25,16 +26,24 @@ RECORD: Final = "record"
 class Records:
     """The records of a member: at most `most` are taken. Raises `InvalidValue` for a number out of range.
 
-    `unit`: a promise is about a person with all of their records, or about one record.
+    `unit`: a promise is about a person with all of their records, or about one record. `least`: a peer with fewer does
+    not join. After that no peer looks at it again.
     """
 
     most: int
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
-    least: int = 1
+    least: int = field(default=1, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if not 1 <= self.most <= MOST_RECORDS:
             raise InvalidValue(f"most_records: expected 1 to {MOST_RECORDS}, got {self.most}")
+        if not 1 <= self.least <= self.most:
+            raise InvalidValue(f"least_records: expected 1 to {self.most}, the most_records, got {self.least}")
+
+    @property
+    def asked(self) -> Records:
+        """The part that every survey repeats: most and unit."""
+        return evolve(self, least=1)
 
     def demand_questions(self, questions: int) -> None:
         """Raises `InvalidValue` for more values than a member's machine should hold. The label is a question too."""
@@ -45,12 +54,12 @@ class Records:
             )
 
 
-def declared(records: str, most: int, unit: str) -> Records | None:
+def declared(records: str, most: int, unit: str, least: int = 1) -> Records | None:
     """The records that a study file declares; None where each member has one. Raises `InvalidValue`."""
     if records == "many":
         if most < 1:
             raise InvalidValue('most_records: required with records = "many": more of a member are cut by a draw')
-        return Records(most, unit)
-    if most or unit != PERSON:
-        raise InvalidValue('most_records, unit: belong to records = "many"')
+        return Records(most, unit, least)
+    if most or unit != PERSON or least != 1:
+        raise InvalidValue('most_records, least_records, unit: belong to records = "many"')
     return None

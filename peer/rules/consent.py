@@ -2,9 +2,11 @@
 
 1. `explain` makes the sheet that the owner reads (`ConsentSheet`), from a manifest that passed
    `peer.rules.checks.check_manifest`.
-2. `objections` lists why the owner's limits (`Policy`) refuse the study. With one of them no yes is possible.
-3. The yes is always the owner's; the policy can only refuse. `decide` makes a `Consent` of it. That names the study,
-   the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's hash.
+2. `objections` lists why the owner's limits (`Policy`) or too few records refuse the study. With one of them no yes is
+   possible.
+3. The yes is always the owner's; policy and count can only refuse. `decide` makes a `Consent` of it. That names the
+   study, the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's
+   hash.
 4. `peer.app.PeerApp.join` stores a yes as `peer.store.records.Joining`: reservation, manifest and enrolment, in one
    transaction. Within it `peer.store.store.Store.join` has `decide` asked once more.
 5. Before anything of the data leaves, `peer.rules.bucket_checks.check_membership` holds the study to its consent.
@@ -25,7 +27,6 @@ from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
-from anon.study.given import GivenDocument
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
@@ -34,10 +35,11 @@ from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.rules.durations import text_of
+from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
 from peer.rules.limits import SAFE, BudgetLimit, demand_limits
-from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
+from peer.rules.promise import approved_less, cost_statements, not_left, too_dear, too_few_records
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
 EVERY = "*"
@@ -100,11 +102,12 @@ class Consent:
 
 
 def objections(
-    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", found: int | None = None
 ) -> tuple[Advice, ...]:
-    """Why the policy says no, each with what to do next; empty when the owner may be asked.
+    """Why policy or data say no, each with what to do next; empty when the owner may be asked.
 
     `address` is where the study is spoken to, if not where its manifest says: a loopback link stays on this machine.
+    `found`: the owner's records, where they were counted.
     """
     charge, minimum = charge_of(manifest), manifest.cohort.minimum
     budget, cost = charge.budget, charge.amount
@@ -136,7 +139,7 @@ def objections(
             demanded=policy.minimum_cohort,
         )
         reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
-    reasons += map(Advice, too_long_board(manifest))
+    reasons += map(Advice, (*too_long_board(manifest), *too_few_records(manifest, found)))
     shortest = shortest_window(manifest)
     spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):
@@ -160,7 +163,13 @@ def objections(
 
 
 def decide(
-    manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
+    manifest: Manifest,
+    policy: Policy,
+    ledger: Ledger,
+    approved: int,
+    now: float,
+    address: str = "",
+    found: int | None = None,
 ) -> Consent:
     """The consent to what the manifest declares, if the owner approved that much (1e-9).
 
@@ -177,7 +186,7 @@ def decide(
     Traceback (most recent call last):
     anon.errors.Refused: not joined: it costs epsilon 2, more than the 1 allowed for one study; decline, or allow more
     """
-    reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
+    reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address, found))
     if approved < manifest.epsilon:
         reasons.append(approved_less(charge_of(manifest).budget, approved, manifest.epsilon))
     if reasons:
@@ -259,9 +268,16 @@ class ConsentSheet:
 
 
 def explain(
-    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", known: KnownTellers | None = None
+    manifest: Manifest,
+    policy: Policy,
+    ledger: Ledger,
+    now: float,
+    address: str = "",
+    known: KnownTellers | None = None,
+    found: int | None = None,
 ) -> ConsentSheet:
-    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies."""
+    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies;
+    `found`: see `objections`."""
     study, charge = manifest.study_id, charge_of(manifest)
     left = NanoEpsilon(ledger.available_of(charge.budget))
     dearest = tuple(
@@ -309,15 +325,7 @@ def explain(
         ends=manifest.timetable.ends,
         statements=_statements(manifest, cost, policy, tellers),
         manifest=manifest,
-        objections=objections(manifest, policy, ledger, now, address),
-    )
-
-
-def _given(document: GivenDocument) -> Sentence:
-    return say(
-        "Everybody reads the same public document, {name}: {description}",
-        name=Quoted(document.name),
-        description=Quoted(document.description),
+        objections=objections(manifest, policy, ledger, now, address, found),
     )
 
 
@@ -336,7 +344,7 @@ def _statements(
         *cost,
         *trust(manifest, tellers),
         *about_letters(manifest),
-        *(_given(document) for document in manifest.given),
+        *about_given(manifest),
         say("Compare the fingerprint with a public place before you say yes."),
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
         say("A packet that was sent cannot be called back."),

@@ -1,4 +1,6 @@
-"""The public documents that staff give with a study, as its signed heads have them: all at once, and those it names."""
+"""The public documents that staff give with a study: in the words of consent, and as its signed heads have them, all at
+once, and those it names.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,22 @@ from collections.abc import Sequence
 
 from anon.protocols.kinds import Stage, is_given, rows_of
 from anon.study.manifest import Manifest
-from anon.text.sentences import say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Sentence, say
 from anon.transparency.documents import SignedHead
 from peer.rules.distrust import Distrust
+
+
+def about_given(manifest: Manifest) -> tuple[Sentence, ...]:
+    """The sentences of consent about them."""
+    return tuple(
+        say(
+            "Everybody reads the same public document, {name}: {description}",
+            name=Quoted(document.name),
+            description=Quoted(document.description),
+        )
+        for document in manifest.given
+    )
 
 
 def check_given(manifest: Manifest, chain: Sequence[SignedHead]) -> None:

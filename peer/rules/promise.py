@@ -1,4 +1,7 @@
-"""A study's promise in sentences, for each measure of privacy, and amounts with the names of their measures."""
+"""A study's promise in sentences, for each measure of privacy, and amounts with the names of their measures.
+
+Beside it stands what joining itself tells of the data, where a study takes only members with many records.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,32 @@ def approved_less(budget: Budget, approved: int, declared: int) -> Sentence:
     return say("you approved rho {approved} and it declares {declared}; approve that much, or decline", **amounts)
 
 
+def too_few_records(manifest: Manifest, found: int | None) -> tuple[Sentence, ...]:
+    """The objection where fewer records were found than a member needs; none where nobody counted."""
+    if manifest.records is None or found is None or found >= manifest.records.least:
+        return ()
+    return (
+        say(
+            "it takes only members with at least {least} records, and finds {found} of yours; import more data, or "
+            "decline",
+            least=manifest.records.least,
+            found=found,
+        ),
+    )
+
+
+def _told_by_joining(manifest: Manifest) -> tuple[Sentence, ...]:
+    if manifest.records is None or manifest.records.least == 1:
+        return ()
+    return (
+        say(
+            "The study takes only members with at least {least} records. So taking part tells that you have that many. "
+            "Your machine counts them once, before you join. If you have fewer later, your packets leave all the same.",
+            least=manifest.records.least,
+        ),
+    )
+
+
 def cost_statements(
     manifest: Manifest, charge: Charge, recomputed: Charge, dearest: Sequence[int], left: int
 ) -> tuple[Sentence, ...]:
@@ -113,6 +142,7 @@ def cost_statements(
         per_attribute(manifest.epsilon_per_attribute),
         budget_change(left, max(0, left - charge.amount)),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+        *_told_by_joining(manifest),
         *_narrowed(manifest),
     )
 
@@ -156,6 +186,7 @@ def _central(
         ),
         say("It is a promise of its own kind, and is added to no other."),
         say("That you take part is visible to the aggregator."),
+        *_told_by_joining(manifest),
         *_narrowed(manifest),
     )
 

@@ -212,10 +212,17 @@ def unit_of(survey: AskedSurvey) -> Unit:
 
 
 def records_of(survey: AskedSurvey) -> Records | None:
-    """The many records of a member that a survey takes; None where each has one."""
-    _own, many = _split(survey.kind, survey.parameters)
+    """The many records of a member that a survey takes, the least where it is of weights; None where each has one."""
+    own, many = _split(survey.kind, survey.parameters)
     unit, most = _many(many)
-    return Records(most, unit) if many else None
+    return Records(most, unit, own[-1] if survey.kind == WEIGHTS else 1) if many else None
+
+
+def is_of_declared(survey: AskedSurvey, declared: Records | None) -> bool:
+    """True if a survey takes the records that its study declares. Of surveys, weights alone say the least."""
+    if declared is not None and survey.kind != WEIGHTS:
+        declared = declared.asked
+    return records_of(survey) == declared
 
 
 def _units(names: tuple[str, ...], reaches: tuple[int, ...]) -> tuple[Column, ...]:

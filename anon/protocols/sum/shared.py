@@ -12,12 +12,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import MODEL, Layout, Place, Result, Round
 from anon.protocols.sum import arranged, describe
-from anon.protocols.sum.design import (
-    records_of,
-    sum_of,
-    summed_of,
-    unit_of,
-)
+from anon.protocols.sum.design import is_of_declared, sum_of, summed_of, unit_of
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
@@ -157,7 +152,7 @@ def _demand_surveys(study: Manifest) -> None:
     if any(one.window.closes >= other.window.opens for one, other in pairwise(study.surveys)):
         raise Malformed("a round opens before the one before it has closed")
     for survey in study.surveys:
-        if records_of(survey) != study.records:
+        if not is_of_declared(survey, study.records):
             raise Malformed(f"survey {survey.survey} takes other records of a member than the study says")
         summed_of(study, survey)
 

@@ -17,7 +17,7 @@ from anon.study.manifest import Manifest
 from anon.text.sentences import attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
-from peer.data.evaluate import LOOK_SECONDS, evaluated
+from peer.data.evaluate import LOOK_SECONDS, evaluated, records_in
 from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
@@ -142,7 +142,10 @@ async def consent(request: web.Request) -> web.StreamResponse:
         return site.waiting(request, say("Fetching the study from the aggregator"))
     manifest, ledger = fetched.result(), site.reach.budget()
     known = site.reach.known_tellers()
-    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known)
+    answers, found = ((), None) if site.paired else await site.threads.queried(_own_answers, manifest, site)
+    sheet = await site.threads.asked(
+        explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known, found
+    )
     return site.page(
         request,
         "consent.html",
@@ -154,7 +157,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         address=_where(invite, manifest),
         kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
         own=await site.own(manifest.tables),
-        answers=() if site.paired else await site.threads.queried(_own_answers, manifest, site),
+        answers=answers,
         earlier=earlier_studies(ledger, invite.key, invite.study),
         local=sheet.charge.budget == LOCAL,
         cost=sheet.cost,
@@ -213,10 +216,11 @@ def _joined(site: Site, study: bytes) -> bool:
     return any(status.study == study and status.state not in LAST for status in site.reach.status())
 
 
-def _own_answers(manifest: Manifest, site: Site) -> tuple[OwnAnswer, ...]:
+def _own_answers(manifest: Manifest, site: Site) -> tuple[tuple[OwnAnswer, ...], int | None]:
+    """The owner's values, and how many records they have."""
     record = evaluated(manifest, site.data_path, LOOK_SECONDS)
     label = own_label(manifest, record, label_category(manifest.label, record.label))
-    return (*own_answers(manifest, record), label)
+    return (*own_answers(manifest, record), label), records_in(record)
 
 
 def _central(manifest: Manifest) -> tuple[str, ...]:

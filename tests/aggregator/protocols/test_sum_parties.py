@@ -16,12 +16,15 @@ from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.contract import Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import check_study, protocol_of
+from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.shared import SumShared
 from anon.study.manifest import Manifest, Survey
+from anon.study.records import Records
 from peer.protocols.sum.part import vector_of
+from tests.support import masks_study
 from tests.support.protocols import parse_proposal
-from tests.support.sums import document, manifest_of, many, sum_study
+from tests.support.sums import KEYS, MOMENTS, document, manifest_of, many, sum_study
 
 AVERAGING = 'kind = "averaging"\nepsilon = 1.0\nstrength = 0.01'
 ROWS = 60
@@ -148,6 +151,32 @@ def test_a_manifest_with_other_numbers_than_its_design_gives_is_refused(
     parameters[at] += 41
     with pytest.raises(AnonmlError):
         check_study(_changed(study, parameters=tuple(parameters)))
+
+
+def demanding(design: str) -> Manifest:
+    """A study of the design, with tellers or masks, that takes members with at least 7 records."""
+    made = masks_study.masks_study if design.startswith('kind = "masked') else sum_study
+    return resolve(parse_proposal(made(design, keys=many(40, "person") + "least_records = 7\n")), KEYS, 1_800_000_000)
+
+
+@pytest.mark.parametrize("design", [AVERAGING, masks_study.AVERAGING])
+def test_the_fewest_records_of_weights_are_the_least_that_the_study_declares(design: str) -> None:
+    """The noise of one record rests on it, so members must be held to the same number before they join."""
+    study = demanding(design)
+    weights = next(survey for survey in study.surveys if survey.kind == "weights")
+    assert weights.parameters[5] == 7 and study.records == Records(40, "person", 7)
+    check_study(study)
+    for least in (1, 6, 8):
+        with pytest.raises(Malformed, match="takes other records of a member than the study says"):
+            check_study(evolve(study, records=Records(40, "person", least)))
+
+
+@pytest.mark.parametrize("design", [MOMENTS, masks_study.MOMENTS])
+def test_other_surveys_leave_the_least_to_the_study(design: str) -> None:
+    study = demanding(design)
+    check_study(study)
+    with pytest.raises(Malformed, match="takes other records of a member than the study says"):
+        check_study(evolve(study, records=Records(41, "person", 7)))
 
 
 FILES = {

@@ -17,6 +17,7 @@ from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.study.records import Records
+from anon.wire.cbor import decode, encode
 from tests.support.protocols import load_proposal, parse_manifest, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, manifest_of, many, sum_study
 
@@ -66,11 +67,30 @@ def test_noise_is_of_one_unit_and_proofs_allow_all_records_of_a_member(design: s
         (many(-1), "most_records: required"),
         (many(10_001), "expected 1 to 10000"),
         (many(3, "family"), "unit: expected one of person, record"),
+        ("least_records = 3\n", "belong to records"),
+        (many(3) + "least_records = 4\n", "least_records: expected 1 to 3, the most_records, got 4"),
+        (many(3) + "least_records = 0\n", "least_records: expected 1 to 3, the most_records, got 0"),
+        (many(3) + "least_records = true\n", "least_records: expected a whole number"),
     ],
 )
 def test_keys_that_cannot_be_are_refused_by_name(keys: str, fault: str) -> None:
     with pytest.raises(Malformed, match=fault):
         parse_proposal(sum_study(MOMENTS, keys=keys))
+
+
+@pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
+def test_the_least_stands_in_the_manifest_alone_and_in_one_spelling(design: str) -> None:
+    plain, study = manifest_of(design, keys=many(30)), manifest_of(design, keys=many(30) + "least_records = 30\n")
+    assert parse_manifest(study.to_bytes()) == study
+    assert study.records == Records(30, "record", 30) and plain.records == Records(30, "record")
+    assert study.surveys == plain.surveys and records_of(study.surveys[0]) == plain.records
+    check_study(study)
+    spelled = decode(plain.to_bytes(), "manifest")
+    assert b"least" not in plain.to_bytes() and manifest_of(design, keys=many(30) + "least_records = 1\n") == plain
+    for least, fault in ((1, "one canonical spelling"), (0, "expected 1 to 30"), (31, "expected 1 to 30")):
+        spelled["records"]["least"] = least
+        with pytest.raises(Malformed, match=fault):
+            parse_manifest(encode(spelled))
 
 
 def test_designs_of_one_record_refuse_many() -> None:

@@ -15,9 +15,12 @@ import pytest
 from anon.study.manifest import Manifest
 from anon.wire.replies import WORDS
 from anon.wire.reply_sentences import SENTENCES, reply_sentence
+from peer.data.evaluate import missing, snapshot_of
+from peer.data.snapshot import Snapshot
 from peer.run.plan import PASSED
 from tests.support.fake_aggregator import DECLARED
 from tests.support.peer_command import Command, Served, serving
+from tests.support.sums import MOMENTS, countersigned, many, sum_study
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -129,15 +132,33 @@ def test_a_yes_given_before_evaluates_nothing(command: Command, served: Served) 
     """The study's queries run for a time that may depend on the data, and enrolment leaves a while after the yes."""
     evaluated: list[Path] = []
 
-    def uncounted(_manifest: Manifest, data_path: Path) -> tuple[str, ...]:
+    def noted(manifest: Manifest, data_path: Path, _seconds: float) -> Snapshot:
         evaluated.append(data_path)
-        return ()
+        return snapshot_of(manifest, missing(manifest))
 
-    command.monkeypatch.setattr("peer.data.evaluate.uncounted", uncounted)
+    command.monkeypatch.setattr("peer.data.evaluate.evaluated", noted)
     _person(command)
     assert command("look", served.link).code == 0 and len(evaluated) == 1
     assert command("join", served.link, typed="n\n").code == 4 and len(evaluated) == 2
     assert command("join", served.link, "--yes").code == 0 and len(evaluated) == 2
+
+
+def test_too_few_records_are_told_before_a_yes_and_refuse_one_given_before(command: Command) -> None:
+    command.monkeypatch.setattr("peer.data.evaluate.LOOK_SECONDS", 2.0)  # which a yes takes, on the wall clock
+    with serving(sum_study(MOMENTS, keys=many(20, "person") + "least_records = 2\n")) as served:
+        served.aggregator.publish("tellers", countersigned(served.aggregator.manifest))
+        _person(command, "day,age,sleep,cups,tired", "1,30,8,some,1")
+        objection = "it takes only members with at least 2 records, and finds 1 of yours; import more data"
+        seen = " ".join(command("look", served.link).out.split())
+        assert f"not possible: {objection}" in seen and "So taking part tells that you have that many." in seen
+        for words, typed in ((("--yes",), ""), ((), "y\n")):
+            done = command("join", served.link, *words, typed=typed)
+            assert done.code == 4 and f"not joined: {objection}" in " ".join(done.err.split())
+        assert command("status", "--json").json == [] and served.aggregator.posts == []
+        _person(command, "day,age,sleep,cups,tired", "1,30,8,some,1\n2,30,8,some,1")
+        assert command("look", served.link, "--json").json["objections"] == []
+        command("budget", "--minimum-cohort", "3")
+        assert command("join", served.link, "--yes").code == 0
 
 
 def test_a_yes_given_before_draws_no_code(command: Command, served: Served) -> None:

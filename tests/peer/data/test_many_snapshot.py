@@ -52,10 +52,10 @@ def test_the_owner_sees_in_how_many_records_a_value_was_found(tmp_path: Path) ->
         ("age", "in 2 of 3 records", False), ("sleep", "in 1 of 3 records", False),
         ("tired", "in 2 of 3 records", False)
     ]  # fmt: skip
-    assert uncounted(STUDY, tmp_path / "data.sqlite") == ()
+    assert uncounted(STUDY, found) == ()
     none = taken_of(tmp_path, [(1, 30, None, "x", 5)])
     assert [one.missing for one in own_answers(STUDY, none)] == [False, True]
-    assert uncounted(STUDY, tmp_path / "data.sqlite") == ("sleep", "tired")
+    assert uncounted(STUDY, none) == ("sleep", "tired")
     assert all(
         one.missing and one.value == "nothing found" for one in own_answers(STUDY, snapshot_of(STUDY, missing(STUDY)))
     )

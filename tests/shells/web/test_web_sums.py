@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from peer.data.importing import import_rows
 from tests.support.fake_aggregator import DECLARED
-from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, sum_study
+from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, many, sum_study
 from tests.support.visiting import visited
 
 LOCAL_WORDS = (
@@ -56,3 +57,28 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
 async def test_a_study_of_perturbed_answers_says_what_it_said(tmp_path: Path) -> None:
     words = await screen(tmp_path, DECLARED)
     assert all(said in words for said in LOCAL_WORDS) and "tellers" not in words
+
+
+@pytest.mark.parametrize(("records", "possible"), [(3, False), (5, True)])
+async def test_too_few_records_stand_against_a_yes(records: int, possible: bool, tmp_path: Path) -> None:
+    """The owner reads it before a yes, and that joining tells of a number. A phone's page counts nothing."""
+    text = sum_study(MOMENTS, keys=many(20, "person") + "least_records = 5\n")
+    async with visited(tmp_path, text) as page:
+        columns = ("day", "age", "sleep", "cups", "tired")
+        import_rows(page.home.data_path, "person", columns, [(day, 30, 8, "some", 1) for day in range(records)])
+        page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        objection = (
+            "Not possible: it takes only members with at least 5 records, and finds 3 of yours; import more data, or "
+            "decline."
+        )
+        shown = await page.get(page.invite)
+        assert "So taking part tells that you have that many." in shown.words
+        assert (objection in shown.words) is not possible and ("Yes, take part" in shown.words) is possible
+        page.server.site.paired = True
+        assert objection not in (await page.get(page.invite)).words
+        page.server.site.paired = False
+        got = await page.submit(page.invite, page.invite, answer="yes")
+        assert ("You take part." in got.words) is possible
+        assert possible or "Not joined: it takes only members with at least 5 records" in got.words
+        assert len(page.peer.status()) == possible and page.aggregator.posts == []

@@ -16,7 +16,7 @@ from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import Layout, Place, Result, Round
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.describe import leaves, taken, title
-from anon.protocols.sum.design import records_of, summed_of, unit_of
+from anon.protocols.sum.design import is_of_declared, summed_of, unit_of
 from anon.protocols.sum.masks import layout
 from anon.protocols.sum.masks.layout import ROUNDS, masking_of, vector_survey
 from anon.protocols.sum.masks.masking import NEIGHBOURS, SHARES, VECTOR, neighbours
@@ -50,7 +50,7 @@ class MasksShared:
     def check(self, study: Manifest) -> None:
         """See `contract`."""
         layout.check(study)
-        if records_of(vector_survey(study)) != study.records:
+        if not is_of_declared(vector_survey(study), study.records):
             raise Malformed("manifest: it takes other records of a member than the study says; do not take part")
 
     def check_given(self, study: Manifest, given: Mapping[Place, bytes]) -> None:
