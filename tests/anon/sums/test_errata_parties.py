@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from aggregator.protocols.sum.transferred import transferred
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import Column
 from anon.protocols.vectors.logistic import SLACK, fit, moved_by_one
@@ -237,19 +238,20 @@ def people(side: int) -> list[tuple[dict[str, object], int]]:
 
 
 def test_hamm_1_the_unit_is_a_party_and_not_a_record() -> None:
-    """All records of a party move its weights by more than one record may. Votes have no bound but that of a party,
-    and the number of its records is not in it."""
+    """All records of a party move its weights by more than one record may. Votes have no bound but that of a party:
+    the number of its records is not in it, and the votes of any records fit."""
     record, person = (
         AveragedWeights(columns(2), 1000, Fraction(1, 10), Fraction(1), 20, unit, 20) for unit in ("record", "person")
     )
     moved = apart(record.vector(people(1)), record.vector(people(0)))
     assert record.sensitivity_squared("replace-one") < moved <= person.sensitivity_squared("replace-one")
     votes = [TransferredVotes(columns(2), 1000, 1, rows) for rows in (1, 22, 10_000)]
-    assert {one.unit for one in votes} == {"person"}
     assert len({one.sensitivity_squared("replace-one") for one in votes}) == 1
+    turned = apart(*(votes[1].vector([vote], [votes[1].row({"x0": 1.0, "x1": 1.0})]) for vote in (0, 1)))
+    assert 0.99 * 1000**2 <= turned <= votes[1].sensitivity_squared("replace-one")
 
 
-def transferred(votes: Sequence[Sequence[int]], rows: Sequence[Sequence[float]], strength: Fraction) -> list[float]:
+def voted(votes: Sequence[Sequence[int]], rows: Sequence[Sequence[float]], strength: Fraction) -> list[float]:
     """The minimum of `soft`: the mean loss over all rows and members, each with its vote."""
     return fit([*rows] * len(votes), [vote for member in votes for vote in member], strength)
 
@@ -265,7 +267,7 @@ def test_hamm_2_both_sensitivities_are_halved_for_the_logistic_loss() -> None:
         def value(genes: Genes, members: int = members, strength: Fraction = strength) -> float:
             rows = [[gene / sqrt(2) for gene in genes[at : at + 2]] for at in (0, 2)]
             votes = [[int(gene > 0) for gene in genes[at : at + 2]] for at in range(4, 6 + 2 * members, 2)]
-            return far(transferred(votes[1:], rows, strength), transferred([*votes[2:], votes[0]], rows, strength))
+            return far(voted(votes[1:], rows, strength), voted([*votes[2:], votes[0]], rows, strength))
 
         alike = [1.0] * 6 + [-1.0] * (2 * members)
         found = climbed([alike, [spring.choice((-1.0, 1.0)) for _ in alike]], (-1.0, -0.3, 0.3, 1.0), value, limit, 40)
@@ -277,17 +279,17 @@ CROSSED = [[0.6, 0.0], [0.0, 0.6], [0.3, 0.3], [0.3, 0.3], [0.2, -0.7]]
 
 
 def test_hamm_3_soft_depends_on_the_votes_by_s_alone() -> None:
-    """Other votes with the same s have the same minimum. The gradient is that of half votes, less s: so noise in s is
-    for 1 / M, and lambda is chosen afterwards."""
+    """Other votes with the same s have the same minimum, which s alone gives. The gradient is that of half votes, less
+    s. So noise in s is for 1 / M, and lambda is chosen afterwards."""
     design, strength = TransferredVotes(columns(2), 2**20, 5), Fraction(1, 10)
     one, other, rest = [1, 1, 0, 0, 1], [0, 0, 1, 1, 1], [1, 0, 1, 0, 0]
-    ends = [transferred([votes, rest], CROSSED, strength) for votes in (one, other)]
-    assert far(*ends) <= 2 * NO_MORE
+    ends = [voted([votes, rest], CROSSED, strength) for votes in (one, other)]
     mean = design.mean(summed([design.vector(votes, CROSSED) for votes in (one, rest)]), 2)
+    assert far(*ends) <= 2 * NO_MORE and far(ends[0], transferred(CROSSED, mean, strength)) < 2**-18 / float(strength)
     at = [0.7, -1.9]
-    voted = gradient(CROSSED * 2, [*one, *rest], strength, at)
+    slope = gradient(CROSSED * 2, [*one, *rest], strength, at)
     half = gradient(CROSSED * 2, [1] * 5 + [0] * 5, strength, at)
-    assert [float(a - b) for a, b in zip(half, voted, strict=True)] == pytest.approx(mean, abs=2**-19)
+    assert [float(a - b) for a, b in zip(half, slope, strict=True)] == pytest.approx(mean, abs=2**-19)
     for members in (1, 4, 1000):
         moved = sqrt(design.sensitivity_squared("replace-one")) / (members * 2**20)
         assert moved == pytest.approx(1 / members, rel=1e-5)

@@ -193,11 +193,11 @@ def test_wrong_forms_are_refused() -> None:
     with pytest.raises(InvalidValue, match="at most 1, got 2"):
         design.vector([({}, 0), ({}, 1)])
     transferred = TransferredVotes(held, 1, 2)
-    for found, rows in (([1], [[0.0, 0.0]]), ([1], [[0.0, 0.0]] * 2), ([1, 1, 1], [[0.0, 0.0]] * 3)):
+    for found, count in (([], 2), ([1], 1), ([1], 2), ([1] * 3, 3)):
         with pytest.raises(Malformed, match="public rows: expected 2"):
-            transferred.vector(found, rows)
+            transferred.vector(found, [[0.0, 0.0]] * count)
     for mean in (design.mean, transferred.mean):
         for values, members in (([1], 1), ([1, 2], 0)):
             with pytest.raises(Malformed, match="sums: expected 2"):
                 mean(values, members)
-    assert transferred.vector([], [[0.0, 0.0]] * 2) == design.vector([]) == [0, 0]
+    assert transferred.vector([1, 0], [[0.0, 0.0]] * 2) == design.vector([]) == [0, 0]
