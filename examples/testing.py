@@ -26,8 +26,9 @@ from aggregator.audit.buckets import Contents
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Unreachable
 from anon.ldp import RandomBytes
+from anon.protocols.charge import Measure
 from anon.protocols.contract import Place, Result
-from anon.protocols.registry import Protocols, protocol_of
+from anon.protocols.registry import Protocols, charge_of, protocol_of
 from anon.route import Response
 from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest, Window
@@ -41,6 +42,7 @@ from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_rows
 from peer.rules.lifecycle import State
+from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome, Settings
 
 __all__ = ["PROTOCOLS", "MemoryRoute", "Outcome", "StudyInMemory", "run", "run_study", "with_protocol"]
@@ -238,7 +240,13 @@ class StudyInMemory:
             self.peers.append(self._peer(number))
             policy, cost = self.peers[-1].policy(), self.live.manifest.epsilon
             lifetime, most = max(policy.lifetime, cost), max(policy.max_epsilon, cost)
-            self.peers[-1].set_policy(evolve(policy, minimum_cohort=2, lifetime=lifetime, max_epsilon=most))
+            budget = charge_of(self.live.manifest).budget
+            limits = [limit for limit in policy.limits if limit.budget != budget]
+            if budget.measure is not Measure.LOCAL:
+                held = max([cost, *(limit.lifetime for limit in policy.limits if limit.budget == budget)])
+                limits.append(BudgetLimit(budget.measure, budget.unit, held, held))
+            policy = evolve(policy, minimum_cohort=2, lifetime=lifetime, max_epsilon=most, limits=tuple(limits))
+            self.peers[-1].set_policy(policy)
             await self.peers[-1].join(self.invites[number], cost)
 
     def restart(self, number: int) -> None:
