@@ -31,7 +31,8 @@ def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object
         for asked, value in vars(base).items()
         if isinstance(value, FunctionType) and not asked.startswith("_")
     )
-    return type(f"Late{name}", (), {asked: method(asked) for asked in (*declared, *also)} | known)()
+    methods = {asked: method(asked) for asked in (*declared, *also)}
+    return type(f"Late{name}", (), {**methods, "__repr__": lambda _self: f"{name}()", **known})()
 
 
 def late_function(place: str) -> Callable[..., Any]:

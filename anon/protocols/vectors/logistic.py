@@ -24,8 +24,8 @@ LEAST: Final = Fraction(1, 100_000)
 LARGEST: Final = Fraction(1000)
 """The ends of lambda. At 1e-7 a single row is known whose weight is rounded by 10 times the slack."""
 _STEPS_PART: Final = float(SLACK) / 2
-_MOST: Final = Fraction(14, 10)
-"""log 2, doubled and rounded up."""
+_MOST: Final = Fraction(27_847, 100_000)
+"""The largest t / (1 + exp(t)), which is Lambert's W(1 / e), rounded up."""
 
 
 def steps_for(strength: Fraction) -> int:
@@ -44,7 +44,8 @@ def steps_for(strength: Fraction) -> int:
 
 def longest_weights(strength: Fraction) -> Fraction:
     """An upper bound of |w*|, whatever the records are: 1 / lambda, since the mean gradient has at most length 1, and
-    sqrt(2 log 2 / lambda), since the minimum is no worse than w = 0. Rounded up, and `SLACK` included."""
+    sqrt(W(1 / e) / lambda). For where the slope is 0, lambda |w|^2 is the mean of t / (1 + exp(t)) over margins t.
+    Rounded up, and `SLACK` included."""
     squared = _MOST / strength
     shift = 2**24
     root = Fraction(ceil(sqrt(float(squared)) * shift) + 1, shift)
