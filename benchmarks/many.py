@@ -109,7 +109,8 @@ def study(design: str, epsilon: str, rows: int, columns: int) -> Manifest:
     )
     rest = f"[design]\nepsilon = {epsilon}\n{DESIGNS[design]}"
     rest += '[schedule]\nenrol = "1h"\nsettle = "10m"\ncollect = "1h"\n[cohort]\nminimum = 5\n'
-    rest += "".join(f'[[tellers]]\nname = "{name}"\naddress = "{name}"\n' for name in ("clinic", "students"))
+    tellers = (("clinic", 9001), ("students", 9002))
+    rest += "".join(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\n' for name, port in tellers)
     keys = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
     found = resolve(drafted(PROTOCOLS.proposal(head + features + rest)), keys, 1_800_000_000)
     check_study(found)
