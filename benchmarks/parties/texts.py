@@ -46,8 +46,9 @@ test errors without a choice had been seen. At its lambda, 1, the paper's models
 The parties' records are alike here: one party's own model is as good as the mean of five, and better than the mean with
 noise. Averaging is then for those who hold no records.
 
-A study divides rows by the root of the number of columns. Rows of few ones are shorter than they need be, and lambda is
-then smaller for the same model. The last rows of the table show the cost.
+A study divides rows by the root of the number of columns, and by the norm that its file declares. Without one, rows of
+few ones are shorter than they need be, and lambda is then smaller for the same model. The last rows of the table show
+the cost: declare `norm` where most columns of a record are at their centre.
 """
 
 TRANSFER = """\

@@ -158,7 +158,7 @@ def _of_parties(study: Manifest, survey: Survey, found: NoisySum, given: bytes) 
 
         votes = design.mean(found.values, found.units)
         fitted = transferred(public_rows(design, given), votes, strength_of(survey))
-        weights = [weight / sqrt(design.length) for weight in fitted]
+        weights = [weight / (float(design.norm) * sqrt(design.length)) for weight in fitted]
     else:
         raise Malformed("sums: expected those of weights or votes")
     intercept, *others = weights

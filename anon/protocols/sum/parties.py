@@ -1,9 +1,9 @@
 """The sums of parties, which have many records each: weights of own models, and votes of own classifiers.
 
-* `averaging`: one survey of kind `weights`. Cards are 1. Parameters: the scale; numerator and denominator of lambda and
-  of the clip, which is 0 where there is none; the fewest records over which a member averages.
+* `averaging`: one survey of kind `weights`. Cards are 1. Parameters: the scale; numerator and denominator of lambda,
+  of the clip, which is 0 where there is none, and of the norm; the fewest records over which a member averages.
 * `transfer`: one survey of kind `votes`. Cards are 1. Parameters: the scale, the number of public rows, the members'
-  classifier, numerator and denominator of lambda.
+  classifier, numerator and denominator of lambda and of the norm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS: Final = "weights"
 VOTES: Final = "votes"
 GIVEN: Final[Place] = ("given", 0)
 """The public rows that members vote on."""
-OWN: Final = {WEIGHTS: 6, VOTES: 5}
+OWN: Final = {WEIGHTS: 8, VOTES: 7}
 """By kind of survey, how many parameters are the design's own; those of many records follow."""
 
 Parameters = Sequence[int]
@@ -39,29 +39,32 @@ def weights_parameters(design: Averaging, length: int, records: Records) -> tupl
     strength, clip = Fraction(str(design.strength)), Fraction(str(design.clip))
     longest = min(clip, longest_weights(strength)) if clip else longest_weights(strength)
     moved = 2 * longest if records.unit == PERSON else min(2 * longest, moved_by_one(strength, records.least))
-    return (scale_for(length, moved), *strength.as_integer_ratio(), *clip.as_integer_ratio(), records.least)
+    ratios = (*strength.as_integer_ratio(), *clip.as_integer_ratio(), *Fraction(str(design.norm)).as_integer_ratio())
+    return (scale_for(length, moved), *ratios, records.least)
 
 
 def votes_parameters(design: Transfer, length: int) -> tuple[int, ...]:
     """The same of a sum of votes, whose vectors have this length."""
-    ratio = Fraction(str(design.strength)).as_integer_ratio()
-    return (scale_for(length, Fraction(1)), design.public_rows, CLASSIFIERS.index(design.classifier), *ratio)
+    ratios = [number for one in (design.strength, design.norm) for number in Fraction(str(one)).as_integer_ratio()]
+    return (scale_for(length, Fraction(1)), design.public_rows, CLASSIFIERS.index(design.classifier), *ratios)
 
 
 def weights_of(columns: tuple[Column, ...], parameters: Parameters, unit: Unit, most: int) -> AveragedWeights:
     """The sum of a survey of weights. Raises `InvalidValue`."""
-    scale, up, down, clip_up, clip_down, fewest = parameters
-    if 0 in (up, down, clip_down):
-        raise InvalidValue("survey: expected lambda above 0")
+    scale, up, down, clip_up, clip_down, norm_up, norm_down, fewest = parameters
+    if 0 in (up, down, clip_down, norm_down):
+        raise InvalidValue("survey: expected lambda above 0, and ratios")
     strength = Fraction(up, down)
     clip = Fraction(clip_up, clip_down) or longest_weights(strength)
-    return AveragedWeights(columns, scale, strength, clip, fewest, unit, most)
+    return AveragedWeights(columns, scale, strength, clip, fewest, unit, most, Fraction(norm_up, norm_down))
 
 
 def votes_of(columns: tuple[Column, ...], parameters: Parameters, most: int) -> TransferredVotes:
     """The sum of a survey of votes. Raises `InvalidValue`."""
-    scale, public, _classifier, _up, _down = parameters
-    return TransferredVotes(columns, scale, public, most)
+    scale, public, _classifier, _up, down, norm_up, norm_down = parameters
+    if 0 in (down, norm_down):
+        raise InvalidValue("survey: expected ratios")
+    return TransferredVotes(columns, scale, public, most, Fraction(norm_up, norm_down))
 
 
 def classifier_of(survey: AskedSurvey) -> str:
@@ -76,18 +79,18 @@ def strength_of(survey: AskedSurvey) -> Fraction:
 
 def demand_weights(survey: AskedSurvey, length: int, records: Records) -> None:
     """Cards and parameters as a section of the file gives them, held to its bounds. Raises `InvalidValue`."""
-    _, up, down, clip_up, clip_down, fewest = survey.parameters[:6]
-    section = Averaging("averaging", 1.0, up / down, clip_up / clip_down)
+    _, up, down, clip_up, clip_down, norm_up, norm_down, fewest = survey.parameters[:8]
+    section = Averaging("averaging", 1.0, up / down, clip_up / clip_down, norm_up / norm_down)
     asked = Records(records.most, records.unit, fewest)
     _demand_parameters(survey, weights_parameters(section, length, asked))
 
 
 def demand_votes(survey: AskedSurvey, length: int) -> None:
     """The same of votes. Raises `InvalidValue`."""
-    _, public, classifier, up, down = survey.parameters[:5]
-    if not 0 <= classifier < len(CLASSIFIERS) or not down:
-        raise InvalidValue(f"survey {survey.survey}: expected a classifier that members have, and lambda above 0")
-    section = Transfer("transfer", 1.0, public, CLASSIFIERS[classifier], up / down)
+    _, public, classifier, up, down, norm_up, norm_down = survey.parameters[:7]
+    if not 0 <= classifier < len(CLASSIFIERS):
+        raise InvalidValue(f"survey {survey.survey}: expected a classifier that members have")
+    section = Transfer("transfer", 1.0, public, CLASSIFIERS[classifier], up / down, norm_up / norm_down)
     _demand_parameters(survey, votes_parameters(section, length))
 
 

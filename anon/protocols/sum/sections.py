@@ -153,17 +153,19 @@ class Averaging(ExactSums):
     """Each member fits logistic regression to its own records, and sends the weights once; their mean is the model.
 
     `strength`: lambda of the regularisation. `clip`: the longest weights; longer ones are shrunk. Left out (0), none
-    are shrunk. The noise is for a member in place of another, or for a record among at least `least_records`.
+    are shrunk. `norm` is that of `Moments`. The noise is for a member in place of another, or for a record among at
+    least `least_records`.
     """
 
     takes_many: ClassVar[bool] = True
     strength: float = 0.01
     clip: float = 0.0
+    norm: float = 1.0
 
     def __attrs_post_init__(self) -> None:
-        if not 0.0001 <= self.strength <= 10 or not 0 <= self.clip <= 1000:
-            raise InvalidValue("strength, clip: expected 0.0001 to 10, and 0 to 1000")
-        for name in ("strength", "clip"):
+        if not 0.0001 <= self.strength <= 10 or not 0 <= self.clip <= 1000 or not 0.01 <= self.norm <= 1:
+            raise InvalidValue("strength, clip, norm: expected 0.0001 to 10, 0 to 1000, and 0.01 to 1")
+        for name in ("strength", "clip", "norm"):
             demand_decimals(name, getattr(self, name))
 
     def demand(self, proposal: Proposal) -> None:
@@ -180,7 +182,8 @@ class Transfer(ExactSums):
     """Each member trains a classifier of its own, and votes on public rows; a linear model learns from all votes.
 
     The public rows are the one given document, a table of every feature with so many `public_rows`. `classifier`: the
-    members' own. `strength`: lambda of the model that is learned. The unit is a member with all of its records.
+    members' own. `strength`: lambda of the model that is learned. `norm` is that of `Moments`. The unit is a member
+    with all of its records.
     """
 
     takes_many: ClassVar[bool] = True
@@ -188,11 +191,15 @@ class Transfer(ExactSums):
     public_rows: int = 0
     classifier: str = field(default="logistic", validator=one_of(*CLASSIFIERS))
     strength: float = 0.001
+    norm: float = 1.0
 
     def __attrs_post_init__(self) -> None:
-        if not 0.0001 <= self.strength <= 10 or self.public_rows < 1:
-            raise InvalidValue("strength, public_rows: expected 0.0001 to 10, and how many rows are given")
-        demand_decimals("strength", self.strength)
+        if not 0.0001 <= self.strength <= 10 or self.public_rows < 1 or not 0.01 <= self.norm <= 1:
+            raise InvalidValue(
+                "strength, public_rows, norm: expected 0.0001 to 10, how many rows are given, and 0.01 to 1"
+            )
+        for name in ("strength", "norm"):
+            demand_decimals(name, getattr(self, name))
 
     def demand(self, proposal: Proposal) -> None:
         """See `DesignSection`."""
@@ -258,6 +265,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
         "strength": "Lambda of each member's regularised logistic regression.",
         "clip": "The longest weights of a member; longer ones are shrunk. Left out, none are.",
+        "norm": "The longest record, as a part of one with all columns at their ends; longer ones are shrunk.",
     },
     "transfer": {
         "kind": "A model learned from votes of members' own classifiers on public rows.",
@@ -265,6 +273,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "public_rows": "How many rows the given table has.",
         "classifier": "The members' own: logistic, nearest or tree.",
         "strength": "Lambda of the model that is learned from the votes.",
+        "norm": "The longest record, as a part of one with all columns at their ends; longer ones are shrunk.",
     },
 }
 """By design a sentence for every key of its section."""
@@ -291,11 +300,13 @@ BOUNDS: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
         "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
         "strength": {"minimum": 0.0001, "maximum": 10},
         "clip": {"minimum": 0, "maximum": 1000},
+        "norm": {"minimum": 0.01, "maximum": 1},
     },
     "transfer": {
         "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
         "public_rows": {"minimum": 1},
         "strength": {"minimum": 0.0001, "maximum": 10},
+        "norm": {"minimum": 0.01, "maximum": 1},
     },
 }
 """By design the bounds of keys, as JSON Schema spells them."""

@@ -1,6 +1,6 @@
 """Weights of members' own models as a sum, from which their mean follows: each fits its records alone, and sends once.
 
-A record becomes a row of norm at most 1: each column's real value over the square root of the number of columns.
+A record becomes a row of norm at most 1 (`anon.protocols.vectors.columns.row_of`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
-from anon.protocols.vectors.columns import Column, reals_of
+from anon.protocols.vectors.columns import Column, row_of
 from anon.protocols.vectors.logistic import LARGEST, LEAST, fit, longest_weights, moved_by_one
 from anon.protocols.vectors.sensitivity import Unit, rounded
 
@@ -33,8 +33,9 @@ class AveragedWeights:
 
     `strength`: lambda. `fewest`: a member with fewer records is averaged over so many, so that a record moves its
     weights by at most 2 / (lambda fewest), however many there are (`anon.protocols.vectors.logistic`). `clip`: longer
-    weights are shrunk; none of more than `longest_weights` is. `rows`: the most records of a member. If the unit is a
-    person, a member's weights are replaced as a whole. Raises `InvalidValue` for other numbers.
+    weights are shrunk; none of more than `longest_weights` is. `rows`: the most records of a member. `norm`: the
+    longest record, as a part of one with all columns at their ends; longer ones are shrunk. If the unit is a person, a
+    member's weights are replaced as a whole. Raises `InvalidValue` for other numbers.
     """
 
     columns: tuple[Column, ...]
@@ -44,6 +45,7 @@ class AveragedWeights:
     fewest: int = 1
     unit: Unit = "person"
     rows: int = 1
+    norm: Fraction = Fraction(1)
     scaling: Scaling = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -51,6 +53,8 @@ class AveragedWeights:
             raise InvalidValue(f"averaging: expected a column, a scale from 1 to {FINEST}, and a clip above 0")
         if not LEAST <= self.strength <= LARGEST:
             raise InvalidValue(f"averaging: expected a lambda from {LEAST} to {LARGEST}")
+        if not 0 < self.norm <= 1:
+            raise InvalidValue("averaging: expected a norm above 0, and at most 1")
         if not 1 <= self.fewest <= self.rows:
             raise InvalidValue(f"averaging: expected 1 to {self.rows} records as the fewest, got {self.fewest}")
         longest = min(self.clip, longest_weights(self.strength))
@@ -94,15 +98,14 @@ class AveragedWeights:
 
     def row(self, record: Record) -> list[float]:
         """The columns of a record, of norm at most 1. Never raises for a value."""
-        length = sqrt(self.length) * (1 + 2**-40)  # the rounding of some hundred squares stays below 1
-        return [real / length for real in reals_of(self.columns, record)]
+        return row_of(self.columns, record, self.norm)
 
     def mean(self, values: Sequence[int], members: int) -> list[float]:
         """Return the mean weights of a noisy sum over so many members, of the columns' own real values. Raises
         `Malformed` for another length."""
         if len(values) != self.length or members < 1:
             raise Malformed(f"sums: expected {self.length}, of at least one member")
-        unit = members * self.scale * sqrt(self.length)
+        unit = members * self.scale * float(self.norm) * sqrt(self.length)
         return [value / unit for value in values]
 
     def _moved_squared(self) -> int:

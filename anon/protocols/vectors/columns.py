@@ -6,7 +6,8 @@ Every value has a place: one that is missing, no number or not finite counts as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import fsum, isfinite
+from fractions import Fraction
+from math import fsum, isfinite, sqrt
 from typing import Final
 
 from attrs import frozen
@@ -15,6 +16,8 @@ from anon.errors import InvalidValue
 
 CONSTANT: Final = "1"
 """The name of the column that is 1 in every record. No feature can have it."""
+_ABOVE: Final = 1 + 2**-40
+"""The rounding of some thousand squares stays below it."""
 
 
 @frozen
@@ -83,3 +86,15 @@ class Linear:
 def reals_of(columns: Sequence[Column], values: Mapping[str, object]) -> list[float]:
     """Return the real values of one record, column by column."""
     return [column.real(values.get(column.name)) for column in columns]
+
+
+def row_of(columns: Sequence[Column], values: Mapping[str, object], norm: Fraction) -> list[float]:
+    """Return the columns of one record, of L2 norm at most 1: over the root of their number, and over `norm`.
+
+    `norm`: the longest record, as a part of one with all columns at their ends. Longer ones are shrunk. Never raises
+    for a value.
+    """
+    longest = float(norm) * sqrt(len(columns)) * _ABOVE
+    row = [real / longest for real in reals_of(columns, values)]
+    length = sqrt(fsum(real * real for real in row))
+    return row if length <= 1 / _ABOVE else [real / (length * _ABOVE) for real in row]

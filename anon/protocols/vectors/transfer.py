@@ -11,14 +11,14 @@ import csv
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from io import StringIO
-from math import fsum, isfinite, sqrt
+from math import fsum, isfinite
 from operator import mul
 
 from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
-from anon.protocols.vectors.columns import CONSTANT, Column, reals_of
+from anon.protocols.vectors.columns import CONSTANT, Column, row_of
 from anon.text.sentences import say
 
 _HALF = Fraction(1, 2)
@@ -30,18 +30,21 @@ class TransferredVotes:
 
     `columns`: of the public rows, which are scaled to a norm of at most 1. So |s| is at most 1/2, and another member in
     its place moves the sum by at most 1, whatever classifier it has. `public`: how many rows there are. `rows`: the
-    most records of a member. Raises `InvalidValue` for numbers below 1.
+    most records of a member. `norm`: as of `AveragedWeights`. Raises `InvalidValue` for numbers below 1.
     """
 
     columns: tuple[Column, ...]
     scale: int
     public: int
     rows: int = 1
+    norm: Fraction = Fraction(1)
     scaling: Scaling = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if not self.columns or self.scale < 1 or self.public < 1 or self.rows < 1:
-            raise InvalidValue("transfer: expected a column, and a scale, public rows and records of at least 1")
+        if not self.columns or self.scale < 1 or self.public < 1 or self.rows < 1 or not 0 < self.norm <= 1:
+            raise InvalidValue(
+                "transfer: expected a column, a scale, public rows and records of at least 1, and a norm above 0"
+            )
         object.__setattr__(self, "scaling", Scaling(len(self.columns), self.scale, _HALF))
 
     @property
@@ -69,8 +72,7 @@ class TransferredVotes:
 
     def row(self, values: Mapping[str, object]) -> list[float]:
         """The columns of a record, public or a member's own, of norm at most 1. Never raises for a value."""
-        length = sqrt(self.length) * (1 + 2**-40)
-        return [real / length for real in reals_of(self.columns, values)]
+        return row_of(self.columns, values, self.norm)
 
     def vector(self, votes: Sequence[int], public: Sequence[Sequence[float]]) -> list[int]:
         """Return a member's contribution from its votes, 0 or 1, on the public rows. Raises `Malformed` for another

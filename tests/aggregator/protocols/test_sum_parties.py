@@ -19,6 +19,8 @@ from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.shared import SumShared
+from anon.protocols.vectors.averaging import AveragedWeights
+from anon.protocols.vectors.transfer import TransferredVotes
 from anon.study.manifest import Manifest, Survey
 from anon.study.records import Records
 from peer.protocols.sum.part import vector_of
@@ -140,7 +142,7 @@ def _changed(study: Manifest, **changes: object) -> Manifest:
 
 
 @pytest.mark.parametrize(
-    ("design", "at"), [*((averaging, at) for at in (0, 2, 4, 5)), *((transfer, at) for at in (0, 2, 4))]
+    ("design", "at"), [*((averaging, at) for at in (0, 2, 4, 6, 7)), *((transfer, at) for at in (0, 2, 4, 6))]
 )
 def test_a_manifest_with_other_numbers_than_its_design_gives_is_refused(
     design: Callable[[], Manifest], at: int
@@ -164,7 +166,7 @@ def test_the_fewest_records_of_weights_are_the_least_that_the_study_declares(des
     """The noise of one record rests on it, so members must be held to the same number before they join."""
     study = demanding(design)
     weights = next(survey for survey in study.surveys if survey.kind == "weights")
-    assert weights.parameters[5] == 7 and study.records == Records(40, "person", 7)
+    assert weights.parameters[7] == 7 and study.records == Records(40, "person", 7)
     check_study(study)
     for least in (1, 6, 8):
         with pytest.raises(Malformed, match="takes other records of a member than the study says"):
@@ -201,3 +203,18 @@ def test_a_study_file_that_cannot_run_says_what_to_change(name: str) -> None:
 def test_an_owner_reads_what_leaves() -> None:
     for study, words in ((averaging(), "fits a model to your records"), (transfer(), "votes on 60 public rows")):
         assert words in " ".join(map(str, protocol_of(study).odds(study)))
+
+
+@pytest.mark.parametrize("design", [AVERAGING, TRANSFER])
+def test_a_norm_makes_short_records_longer_and_no_record_too_long(design: str) -> None:
+    """Rows at a norm of a quarter are four times as long, until they reach 1. The model is of the columns as ever."""
+    given = {"rows": public()} if design == TRANSFER else {}
+    study = manifest_of(design + "\nnorm = 0.25", keys=many(40, "person"), given=given)
+    check_study(study)
+    plain = manifest_of(design, keys=many(40, "person"), given=given)
+    wide, close = (summed_of(one, one.surveys[0]) for one in (study, plain))
+    assert isinstance(wide, AveragedWeights | TransferredVotes) and isinstance(close, type(wide))
+    short, far = {"age": 52, "sleep": 6, "1": 0.1}, {"age": 100, "sleep": 12, "1": 1}
+    assert wide.row(short) == pytest.approx([4 * real for real in close.row(short)])
+    assert 0.999 < sum(real**2 for real in wide.row(far)) <= 1
+    assert right(learned(study, [people(number) for number in range(8)], given.get("rows", b""))) > 0.8
