@@ -1,7 +1,7 @@
 """The contract of a protocol's aggregator part. Pure: published bytes in, documents and figures out.
 
-Everything here follows from published documents alone, so that the audit repeats it: `tally` of all packets, for every
-round that has a document `counted`, or `check_sums` where a study's tellers made it, then `learn`.
+All but `answered` follows from published documents alone, so that the audit repeats it: `tally` of all packets, for
+every round that has a document `counted`, or `check_sums` where a study's tellers made it, then `learn`.
 
 No part sees all packets at once. They come in pieces of any size, and what `tally` counts in the pieces is added.
 """
@@ -62,7 +62,7 @@ class LearningResult(Protocol):
 
 class AggregatorPart(Protocol):
     """The part that runs at the aggregator and, for everything published, in the audit. One whose rounds have documents
-    is a `CountingPart` or a `SummingPart`."""
+    other than pages is a `CountingPart` or a `SummingPart`."""
 
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """All that learning, and the document of the survey's round, need of some accepted packets of a survey. The

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PeerPart(Protocol):
-    """The part on the owner's machine. Only `answers` sees the record.
+    """The part on the owner's machine. Only `answers` and `letters` see the record.
 
     A part is a `PerturbingPart`, a `SharingPart`, a `CorrespondingPart`, or several: as its answers are categories,
     exact vectors, or letters.
@@ -44,7 +44,7 @@ class PeerPart(Protocol):
         `Malformed`, and never on account of the record: if there is an answer depends on study and documents alone."""
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
-        """Random bytes that `perturb` or `cut` takes, for every record alike. The seals of shares take none of them."""
+        """Random bytes that `perturb`, `cut` or `letters` takes, for every record alike. Seals take none of them."""
 
 
 @runtime_checkable
@@ -72,8 +72,9 @@ class SharingPart(PeerPart, Protocol):
 
 @frozen
 class Correspondence:
-    """All that a member knows of its study's letters when it writes. `tag`: its own pseudonym. `own`: by written survey
-    that read no record, the random bytes that it took. `mail`: the letters that opened. `pages`: those before."""
+    """All that a member knows of its study's letters when it writes. `tag`: its own pseudonym, or in a posted survey
+    the tag of that occasion. `own`: by survey of its earlier letters that read no record, the random bytes that they
+    took. `mail`: the letters that opened. `pages`: those before."""
 
     tag: bytes
     own: Mapping[int, bytes] = field(repr=False)
