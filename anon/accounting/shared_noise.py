@@ -10,13 +10,14 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, fsum, pi, sqrt
+from typing import Final
 
 from anon.accounting.zcdp import NanoRho, epsilon_of_rho, smallest
 from anon.ldp import NANO, NanoEpsilon
 
 _STEP = Fraction(1, 1024)
-_LEAST = Fraction(1, 4)
-"""The theorem asks for a standard deviation of at least 1/2."""
+LEAST_NOISE: Final = Fraction(1, 4)
+"""Of a variance: the theorem asks for a standard deviation of at least 1/2."""
 _UP = 1 + 1e-12
 """Of floating point: the few roundings of the bound are far below it."""
 
@@ -28,7 +29,7 @@ def shared_rho(sensitivity_squared: int, entries: int, sigma_squared: Fraction, 
     >>> shared_rho(1, 10, Fraction(10), 10)  # as one discrete Gaussian of variance 100
     5000001
     """
-    if sensitivity_squared < 1 or entries < 1 or honest < 1 or sigma_squared < _LEAST:
+    if sensitivity_squared < 1 or entries < 1 or honest < 1 or sigma_squared < LEAST_NOISE:
         raise ValueError("shared noise needs a sensitivity, entries and honest members of at least 1, and sigma of 1/2")
     one = float(sigma_squared)
     tau = 10 * fsum(exp(-2 * pi**2 * one * k / (k + 1)) for k in range(1, honest))
@@ -45,10 +46,10 @@ def shared_sigma_squared(
     """Return the least variance of each member's noise, in steps of 1/1024, that keeps a sum to (epsilon, delta)."""
 
     def keeps(steps: int) -> bool:
-        rho = shared_rho(sensitivity_squared, entries, _LEAST + steps * _STEP, honest)
+        rho = shared_rho(sensitivity_squared, entries, LEAST_NOISE + steps * _STEP, honest)
         return epsilon_of_rho(rho, delta) <= epsilon
 
     top = 1
     while not keeps(top):
         top *= 2
-    return _LEAST + smallest(keeps, top) * _STEP
+    return LEAST_NOISE + smallest(keeps, top) * _STEP

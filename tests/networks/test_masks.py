@@ -11,7 +11,7 @@ from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.protocols.board import BoardPage, read_page
 from anon.protocols.contract import Record
 from anon.protocols.sum.masks.layout import masking_of
-from anon.protocols.sum.masks.masking import CAME, KEYS, OPENING, SHARES, opened
+from anon.protocols.sum.masks.masking import CAME, KEYS, OPENING, SHARES, VECTOR, opened
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
 from peer.protocols.contract import Correspondence
@@ -114,3 +114,24 @@ async def test_where_too_few_signed_a_member_opens_nothing(tmp_path: Path) -> No
         fewer = before | {CAME: BoardPage({CAME: alone}, ())}
         said = part.letters(study, opens, None, Correspondence(tag, {}, mail, fewer), (), bytes).public
         assert said == bytes(opens.size)
+
+
+async def test_a_member_that_is_shown_few_writes_nothing_and_pays_nothing(tmp_path: Path) -> None:
+    """A page of keys or of shares with hardly anybody: an aggregator that leaves out the others learns no vector."""
+    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
+        study = world.live.manifest
+        await world.go_on()
+        bodies = await published(world.live)
+        pages = {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
+        part, tag = MasksPart(), next(iter(pages[0].texts(KEYS)))
+        assert part.reads(study, study.surveys[VECTOR], tag, {at: pages[at] for at in (KEYS, SHARES)})
+        alone = BoardPage({SHARES: {tag: pages[SHARES].entries[SHARES][tag]}}, ())
+        shown = {KEYS: pages[KEYS], SHARES: alone}
+        assert not part.reads(study, study.surveys[VECTOR], tag, shown)
+        known = Correspondence(tag, {KEYS: bytes(31), SHARES: bytes(95)}, {}, shown)
+        written = part.letters(study, study.surveys[VECTOR], None, known, (), bytes)
+        assert written.public == bytes(study.surveys[VECTOR].size)
+        few = {KEYS: BoardPage({KEYS: {tag: pages[KEYS].entries[KEYS][tag]}}, ())}
+        known = Correspondence(tag, {KEYS: bytes(31)}, {}, few)
+        shares = part.letters(study, study.surveys[SHARES], None, known, (), bytes)
+        assert not any(any(letter) for letter in (shares.public, *shares.shares))

@@ -19,7 +19,7 @@ from anon.protocols.contract import Place
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
-from anon.protocols.sum.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers
+from anon.protocols.sum.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers, torn
 from anon.protocols.sum.parties import GIVEN
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
@@ -38,7 +38,9 @@ class OpeningPart:
         pages, least = _pages(study, documents), masking_of(study.part).least
         if number == CAME:
             return not agreed(pages, least)
-        there = {KEYS: members, SHARES: sharers, VECTOR: came}.get(number)
+        if number == VECTOR:
+            return len(came(pages, least)) < least or torn(pages, least)
+        there = {KEYS: members, SHARES: sharers}.get(number)
         return len(there(pages)) < least if there is not None else _sum(study, documents) is None
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
@@ -73,5 +75,5 @@ def _sum(study: Manifest, documents: Mapping[Place, bytes]) -> NoisySum | None:
     """The sum of all vectors that came, with the noise of each member on every entry."""
     pages, masking = _pages(study, documents), masking_of(study.part)
     values = opened(study.study_id, pages, masking.least, shape_of(vector_survey(study)).length)
-    many = len(came(pages))
+    many = len(came(pages, masking.least))
     return None if values is None else NoisySum(tuple(values), many, masking.noise, many)

@@ -114,7 +114,7 @@ def demand_asked(cards: Mapping[str, int], survey: AskedSurvey, kind: str) -> No
     if kind == MOMENTS:
         _demand_reaches(survey)
     elif kind == VOTES:
-        demand_votes(survey, length)
+        demand_votes(survey, length, records)
     elif records is None:
         raise InvalidValue("design: averaging takes many records of each member")
     else:

@@ -14,7 +14,7 @@ from typing import Final
 
 from anon.errors import InvalidValue
 from anon.protocols.contract import Place
-from anon.protocols.sum.sections import CLASSIFIERS, Averaging, Transfer
+from anon.protocols.sum.sections import CLASSIFIERS, Averaging, Transfer, demand_votes_work, demand_work
 from anon.protocols.vectors.averaging import AveragedWeights, scale_for
 from anon.protocols.vectors.columns import Column
 from anon.protocols.vectors.logistic import longest_weights, moved_by_one
@@ -81,15 +81,18 @@ def demand_weights(survey: AskedSurvey, length: int, records: Records) -> None:
     """Cards and parameters as a section of the file gives them, held to its bounds. Raises `InvalidValue`."""
     _, up, down, clip_up, clip_down, norm_up, norm_down, fewest = survey.parameters[:8]
     section = Averaging("averaging", 1.0, up / down, clip_up / clip_down, norm_up / norm_down)
+    demand_work(records.most * length, Fraction(up, down))
     asked = Records(records.most, records.unit, fewest)
     _demand_parameters(survey, weights_parameters(section, length, asked))
 
 
-def demand_votes(survey: AskedSurvey, length: int) -> None:
+def demand_votes(survey: AskedSurvey, length: int, records: Records | None) -> None:
     """The same of votes. Raises `InvalidValue`."""
     _, public, classifier, up, down, norm_up, norm_down = survey.parameters[:7]
     if not 0 <= classifier < len(CLASSIFIERS):
         raise InvalidValue(f"survey {survey.survey}: expected a classifier that members have")
+    most = records.most if records is not None else 1
+    demand_votes_work(most, public, length, CLASSIFIERS[classifier])
     section = Transfer("transfer", 1.0, public, CLASSIFIERS[classifier], up / down, norm_up / norm_down)
     _demand_parameters(survey, votes_parameters(section, length))
 

@@ -28,8 +28,8 @@ from anon.study.records import PERSON
 
 MOST_SUMMED_ROUNDS = 60
 MOST_REACH = 1024
-MOST_WORK: Final = 2**27
-"""Multiplications of a member's own model: some ten seconds of plain Python."""
+MOST_WORK: Final = 2**26
+"""Multiplications of a member's own model: some five seconds of plain Python."""
 LOCAL_STRENGTH: Final = Fraction(1, 100)
 """Lambda of a member's own logistic regression, whose votes alone leave."""
 CLASSIFIERS: Final = ("logistic", "nearest", "tree")
@@ -211,10 +211,15 @@ class Transfer(ExactSums):
             raise InvalidValue("unit: transfer promises about a member with all records; leave it out")
         width = len(proposal.features) + 1
         own = proposal.many.most if proposal.many else 1
-        if self.classifier == "logistic":
-            demand_work(own * width, LOCAL_STRENGTH)
-        if own * self.public_rows * width > MOST_WORK:
-            raise InvalidValue("public_rows: too many for a member's machine; give fewer, or lower most_records")
+        demand_votes_work(own, self.public_rows, width, self.classifier)
+
+
+def demand_votes_work(own: int, public: int, width: int, classifier: str) -> None:
+    """Raises `InvalidValue` where voting on so many public rows, or learning to, takes a member's machine too long."""
+    if classifier == "logistic":
+        demand_work(own * width, LOCAL_STRENGTH)
+    if own * public * width > MOST_WORK:
+        raise InvalidValue("public_rows: too many for a member's machine; give fewer, or lower most_records")
 
 
 def demand_work(cells: int, strength: Fraction) -> None:

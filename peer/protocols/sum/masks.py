@@ -24,7 +24,9 @@ from anon.protocols.sum.masks.masking import (
     VECTOR,
     agreed,
     commitment,
+    hidden,
     masked,
+    members,
     neighbours,
     opening,
     public_of,
@@ -40,7 +42,7 @@ from peer.protocols.contract import Correspondence
 from peer.protocols.sum.part import vector_of
 
 _SEED = 32
-_SIZES = {KEYS: SECRET, SHARES: SECRET + _SEED, VECTOR: _SEED}
+_SIZES = {KEYS: SECRET, SHARES: SECRET + 2 * _SEED}
 
 
 @frozen
@@ -73,7 +75,7 @@ class MasksPart:
 
     def reads(self, manifest: Manifest, survey: Survey, tag: bytes, pages: Pages) -> bool:
         """See `CorrespondingPart`."""
-        return survey.survey == VECTOR
+        return survey.survey == VECTOR and hidden(pages, tag, masking_of(manifest.part).least)
 
     def letters(
         self,
@@ -84,22 +86,27 @@ class MasksPart:
         documents: Sequence[DocumentArrived],
         random_bytes: RandomBytes,
     ) -> OpenShares:
-        """See `CorrespondingPart`. Zeros where too few signed who came: nothing may be opened then."""
-        pages = known.pages
+        """See `CorrespondingPart`. Zeros where the pages show too few for a vector to be hidden, and where too few
+        signed who came: nothing may be opened then."""
+        pages, least = known.pages, masking_of(manifest.part).least
         match survey.survey:
             case 0:
                 return OpenShares(public_of(random_bytes(SECRET)), ())
             case 1:
-                own, seed = random_bytes(SECRET), random_bytes(_SEED)
+                own, seed, _noise = random_bytes(SECRET), random_bytes(_SEED), random_bytes(_SEED)
+                if len(members(pages)) < least:
+                    return OpenShares(bytes(survey.size), (bytes(LETTER),) * survey.m)
                 return OpenShares(commitment(own), _shared(survey, known, own, seed))
             case 2:
+                if record is None:
+                    return OpenShares(bytes(survey.size), ())
                 given = {(one.kind, one.part): one.body for one in documents}.get(GIVEN, b"")
-                return OpenShares(_vector(manifest, record or Record({}, None), known, given, random_bytes(_SEED)), ())
+                return OpenShares(_vector(manifest, record, known, given), ())
             case 3:
                 return OpenShares(seen(pages), ())
-        if not agreed(pages, masking_of(manifest.part).least):
+        if not agreed(pages, least):
             return OpenShares(bytes(survey.size), ())
-        return OpenShares(opening(pages, known.mail, known.tag, survey.size // SHARE), ())
+        return OpenShares(opening(pages, known.mail, known.tag, survey.size // SHARE, least), ())
 
     def received(
         self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
@@ -117,10 +124,11 @@ def _shared(survey: Survey, known: Correspondence, own: bytes, seed: bytes) -> t
     return (*letters, *[bytes(LETTER)] * (survey.m - len(letters)))
 
 
-def _vector(manifest: Manifest, record: Record, known: Correspondence, given: bytes, seed: bytes) -> bytes:
-    """The record's vector with this member's share of the noise, under its masks."""
+def _vector(manifest: Manifest, record: Record, known: Correspondence, given: bytes) -> bytes:
+    """The record's vector with this member's share of the noise, under its masks. The noise was drawn with the own
+    mask, so that two boards see one vector."""
     values = vector_of(manifest, vector_survey(manifest), record, given=given)
-    noise = DiscreteGaussian(masking_of(manifest.part).noise).vector(len(values), stream(seed))
+    noise = DiscreteGaussian(masking_of(manifest.part).noise).vector(len(values), stream(known.own[SHARES][-_SEED:]))
     noisy = [value + drawn for value, drawn in zip(values, noise, strict=True)]
     own = known.own[SHARES][:SECRET]
     return masked(manifest.study_id, known.pages, known.tag, known.own[KEYS], own, noisy)

@@ -23,6 +23,7 @@ from anon.protocols.sum.masks.masking import (
     agreed,
     came,
     commitment,
+    hidden,
     masked,
     neighbours,
     opened,
@@ -32,6 +33,7 @@ from anon.protocols.sum.masks.masking import (
     seen,
     shares,
     threshold,
+    torn,
 )
 from anon.wire.letters import TextAndLetters
 
@@ -88,18 +90,18 @@ class Group:
         return found
 
     def told(self, tag: bytes) -> bytes:
-        return opening(self.pages, self.mail(tag), tag, min(self.many - 1, NEIGHBOURS))
+        return opening(self.pages, self.mail(tag), tag, min(self.many - 1, NEIGHBOURS), LEAST)
 
     def sum(self, silent: Collection[int] = (), lies: Mapping[int, bytes] = {}) -> list[int] | None:
         """Who came, and the opening. `silent`: those who are away by then; `lies`: other texts of members."""
-        there = [tag for tag in came(self.pages) if self.tags.index(tag) not in silent]
+        there = [tag for tag in came(self.pages, LEAST) if self.tags.index(tag) not in silent]
         self.write(CAME, dict.fromkeys(there, seen(self.pages)))
         texts = {tag: lies.get(self.tags.index(tag), self.told(tag)) for tag in there}
         self.write(OPENING, texts)
         return opened(STUDY, self.pages, LEAST, self.length)
 
     def expected(self) -> list[int]:
-        return [sum(self.values[tag][at] for tag in came(self.pages)) for at in range(self.length)]
+        return [sum(self.values[tag][at] for tag in came(self.pages, LEAST)) for at in range(self.length)]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_the_sum_is_that_of_those_who_came(
     group = Group(many)
     group.begun(unshared, away)
     assert len(neighbours(group.pages, group.tags[0])) == min(many - 1, NEIGHBOURS)
-    assert len(came(group.pages)) == many - len(unshared) - len(away)
+    assert len(came(group.pages, LEAST)) == many - len(unshared) - len(away)
     assert group.sum(silent) == group.expected()
 
 
@@ -209,3 +211,34 @@ def test_shares_tell_a_secret_from_the_threshold_on(needed: int, many: int) -> N
     assert all(0 <= int.from_bytes(part, "big") < MODULUS**4 for part in cut.values())
     other = dict(enumerate(shares(secret, b"other", b"word", needed, many), 1))
     assert needed == 1 or all(cut[place] != other[place] for place in cut)
+
+
+@pytest.mark.parametrize(("sharing", "safe"), [(1, False), (54, False), (55, True)])
+def test_a_page_with_few_sharers_hides_nobody(sharing: int, safe: bool) -> None:
+    """An aggregator that shows a member hardly anybody's shares would see its vector under its own mask alone, which
+    others open. So the member writes nothing, and whoever is not hidden did not come."""
+    group = Group(82)
+    group.begun()
+    ring = [group.tags[0], *neighbours(group.pages, group.tags[0])]
+    shown = {tag: commitment(group.own[tag]) for tag in ring[:sharing]}
+    group.write(SHARES, shown)
+    assert hidden(group.pages, group.tags[0], LEAST) == safe == (group.tags[0] in came(group.pages, LEAST))
+    assert not hidden(group.pages, group.tags[0], sharing + 1)
+
+
+def test_an_arc_cannot_be_cut_off_the_ring() -> None:
+    """Two gaps of 26 in 40, and the members between them would be opened alone; 15 in 40 are told from a cut."""
+    group = Group(160, length=1)
+    group.begun()
+    near = neighbours(group.pages, group.tags[0])[:40]  # in a row on the ring
+    for away, cut in ((15, False), (16, True)):
+        texts = {tag: text for tag, text in group.pages[VECTOR].texts(VECTOR).items() if tag not in near[:away]}
+        pages = dict(group.pages)
+        group.write(VECTOR, texts)
+        assert torn(group.pages, LEAST) == cut
+        group.write(CAME, dict.fromkeys(texts, seen(group.pages)))
+        assert agreed(group.pages, LEAST) == (not cut)
+        group.pages = pages
+    small = Group(81)
+    small.begun(away=range(20))
+    assert not torn(small.pages, LEAST)

@@ -13,6 +13,7 @@ from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.masks.layout import Masking, masking_of, vector_survey
 from anon.study.manifest import Manifest, Survey
+from anon.study.records import Records
 from tests.support.letters_study import KEYS
 from tests.support.masks_study import AVERAGING, MOMENTS, masks_study
 from tests.support.protocols import parse_proposal
@@ -42,6 +43,12 @@ CHANGES: dict[str, Callable[[Manifest], Manifest]] = {
     "fewer seats": lambda study: changed(study, 1, m=3),
     "a vector of other columns": lambda study: changed(study, 2, features=("age",), cards=(16,)),
     "an opening that costs": lambda study: changed(study, 4, epsilon=1),
+    "a seat beside the vector": lambda study: changed(study, 2, m=1, parameters=(*study.surveys[2].parameters[:1], 64)),
+    "a posted vector": lambda study: changed(study, 2, mechanism="posted"),
+    "an exact vector": lambda study: changed(study, 2, mechanism="exact", m=10),
+    "a vector of another round": lambda study: changed(study, 2, round=7),
+    "hardly any noise": lambda study: evolve(study, part=Masking(3, 2, Fraction(1, 8)).to_bytes()),
+    "more members than there are": lambda study: evolve(study, part=Masking(10**15, 10**15, Fraction(9)).to_bytes()),
     "a round less": lambda study: evolve(study, surveys=study.surveys[:4], slots=study.slots[:4]),
     "no part": lambda study: evolve(study, part=b"\x80"),
     "another spelling": lambda study: evolve(study, part=study.part + b"\0"),
@@ -54,6 +61,15 @@ def test_a_manifest_that_its_numbers_do_not_give_is_refused(name: str) -> None:
         check_study(study)
         with pytest.raises(AnonmlError):
             check_study(CHANGES[name](study))
+
+
+def test_a_manifest_with_more_work_than_machines_take_is_refused() -> None:
+    study = manifest(AVERAGING, many(2000))
+    check_study(study)
+    heavy = evolve(study, records=Records(10_000, "record"))
+    weak = (1, 1, 10_000, 0, 1, 1, 1, 1, 10_000, 1)  # a lambda of .0001
+    with pytest.raises(AnonmlError, match="too long"):
+        check_study(changed(heavy, 2, parameters=weak))
 
 
 def test_a_vector_that_needs_more_noise_than_masks_hold_is_refused() -> None:

@@ -11,9 +11,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from anon.accounting.shared_noise import shared_rho, shared_sigma_squared
+from anon.accounting.shared_noise import LEAST_NOISE, shared_rho, shared_sigma_squared
 from anon.accounting.zcdp import NanoRho
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
@@ -25,6 +25,7 @@ from anon.protocols.sum.masks.masking import LETTER, NEIGHBOURS, SHARE, VECTOR, 
 from anon.protocols.sum.masks.sections import FEWEST, SECTIONS, honest_of, least_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.study.designs import AskedSurvey, Tables
+from anon.study.features import USUAL_MOST
 from anon.study.manifest import LETTERS, Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Row, Slot
@@ -57,9 +58,11 @@ def masking_of(part: bytes) -> Masking:
     if not isinstance(fields, list) or len(fields) != 4 or not all(type(one) is int for one in fields):
         raise Malformed("masks: expected four numbers")
     least, honest, noise, per = fields
-    if not 1 <= honest <= least or least < FEWEST or not 0 < noise < _LONGEST or not 0 < per < _LONGEST:
+    if not 1 <= honest <= least <= USUAL_MOST or least < FEWEST or not 0 < noise < _LONGEST or not 0 < per < _LONGEST:
         raise Malformed("masks: expected honest members, no fewer in all, and noise")
     masking = Masking(least, honest, Fraction(noise, per))
+    if masking.noise < LEAST_NOISE:
+        raise Malformed("masks: expected a standard deviation of the noise of at least 1/2")
     if masking.to_bytes() != part:
         raise Malformed("masks: expected the one spelling")
     return masking
@@ -93,7 +96,10 @@ def surveys_of(vector: Survey, windows: Sequence[Window], maximum: int, masking:
     rho = rho_of(vector, masking)
     sizes = (PUBLIC_KEY_SIZE + 32, 32, WIDTH * shape.length, 32, SHARE * seats)
     return tuple(
-        evolve(vector, epsilon=rho, size=size, window=window)
+        Survey(
+            VECTOR, vector.kind, vector.features, vector.cards, 0, LETTERS, 0, 0, rho, window, VECTOR, size,
+            vector.parameters,
+        )
         if number == VECTOR
         else Survey(
             number, KINDS[number], (), (), seats if number == 1 else 0, LETTERS, 0, 0, 0, window, number, size,

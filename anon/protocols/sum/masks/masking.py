@@ -36,6 +36,8 @@ SHARE: Final = 32
 PRIME: Final = 2**255 - 19
 LETTER: Final = 2 * SHARE
 """A letter has a share of the key's secret, and one of the own mask's."""
+GAP: Final = 15
+"""Of 40 members in a row on the ring so many may stay away. With a fifth away one of 40 passes it in 500."""
 _TRIES: Final = 400
 """Sets of shares that are tried where some were lies."""
 
@@ -118,10 +120,19 @@ def sharers(pages: Pages) -> dict[bytes, bytes]:
     return {tag: text for tag, text in pages[SHARES].texts(SHARES).items() if tag in known}
 
 
-def came(pages: Pages) -> dict[bytes, bytes]:
-    """Those whose vector is there, under masks."""
+def hidden(pages: Pages, tag: bytes, least: int) -> bool:
+    """True if a vector of this member would be hidden: `least` members shared secrets, itself among them, and so did as
+    many of its neighbours as open one. Else a page that shows hardly anybody would leave it bare: nothing is written.
+    """
     shared = sharers(pages)
-    return {tag: text for tag, text in pages[VECTOR].texts(VECTOR).items() if tag in shared}
+    near = sum(other in shared for other in neighbours(pages, tag))
+    return tag in shared and len(shared) >= least and near >= threshold(pages, tag)
+
+
+def came(pages: Pages, least: int) -> dict[bytes, bytes]:
+    """Those whose vector is there, under masks that hide it."""
+    texts = pages[VECTOR].texts(VECTOR)
+    return {tag: text for tag, text in texts.items() if hidden(pages, tag, least)}
 
 
 def threshold(pages: Pages, tag: bytes) -> int:
@@ -139,10 +150,23 @@ def most_of(many: int) -> int:
 
 
 def agreed(pages: Pages, least: int) -> bool:
-    """True if at least `least` members, and more than two thirds of those who shared secrets, signed this board: of two
-    boards both can only have that with dishonest members, more than a third."""
-    said = Counter(text for tag, text in pages[CAME].texts(CAME).items() if tag in sharers(pages))
-    return said[seen(pages)] >= max(least, most_of(len(sharers(pages))))
+    """True if at least `least` members, and more than two thirds of those who shared secrets, signed this board, and
+    nowhere on the ring too many are missing: of two boards both can only have that with dishonest members."""
+    shared = sharers(pages)
+    said = Counter(text for tag, text in pages[CAME].texts(CAME).items() if tag in shared)
+    return said[seen(pages)] >= max(least, most_of(len(shared))) and not torn(pages, least)
+
+
+def torn(pages: Pages, least: int) -> bool:
+    """True if more than `GAP` of some 40 members in a row on the ring did not come. Two such gaps, helped by dishonest
+    neighbours, would cut an arc off the ring: its sum would open alone, with the noise of a few."""
+    ring, there = _ring(pages[KEYS]), came(pages, least)
+    half = NEIGHBOURS // 2
+    if len(ring) - 1 <= NEIGHBOURS:
+        return False
+    missing = [tag not in there for tag in ring]
+    twice = [*missing, *missing[: half - 1]]
+    return any(sum(twice[at : at + half]) > GAP for at in range(len(ring)))
 
 
 def seen(pages: Pages) -> bytes:
@@ -219,10 +243,10 @@ def masked(
     return pack(f">{len(entries)}Q", *entries)
 
 
-def opening(pages: Pages, mail: Mapping[tuple[int, bytes], bytes], tag: bytes, seats: int) -> bytes:
+def opening(pages: Pages, mail: Mapping[tuple[int, bytes], bytes], tag: bytes, seats: int, least: int) -> bytes:
     """A member's text of the last round: of each neighbour that came the share of its own mask, of each that dropped
     out afterwards that of its key. Zeros where there is none."""
-    there, shared = came(pages), sharers(pages)
+    there, shared = came(pages, least), sharers(pages)
     parts = []
     for other in neighbours(pages, tag):
         letter = mail.get((SHARES, other), b"")
@@ -236,7 +260,7 @@ def opened(study: bytes, pages: Pages, least: int, length: int) -> list[int] | N
     """The sum of all vectors that came, signed; None where too few agreed, or a secret cannot be told."""
     if not agreed(pages, least):
         return None
-    there, shared, known = came(pages), sharers(pages), members(pages)
+    there, shared, known = came(pages, least), sharers(pages), members(pages)
     total = [0] * length
     for tag, text in there.items():
         own = recovered(_points(pages, tag), threshold(pages, tag), partial(_fits, commitment, shared[tag]))

@@ -65,8 +65,8 @@ class MasksShared:
         if len(design.surveys) != len(ROUNDS):
             raise Malformed("manifest: its surveys are not those of masks; do not take part")
         condition = say(
-            "at least {honest} of the members who send are honest, and at most a third of each member's neighbours "
-            "work against it",
+            "at least {honest} of the members who send are honest, at most a third of each member's neighbours work "
+            "against it, and the aggregator neither invents members nor leaves many out",
             honest=masking.honest,
         )
         rho = layout.rho_of(survey, masking)
@@ -123,8 +123,8 @@ class MasksShared:
             ),
             _promise(study, masking.honest),
             say(
-                "If the aggregator invents members, or works with many of them, the promise does not hold: it rests "
-                "on members whom you know to be there."
+                "If the aggregator invents members, leaves many out or works with many of them, it can read your numbers "
+                "under the noise of your own machine alone. Nothing shows that to you."
             ),
         )
 
