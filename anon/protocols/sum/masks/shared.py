@@ -123,8 +123,8 @@ class MasksShared:
             ),
             _promise(study, masking.honest),
             say(
-                "If the aggregator invents members, leaves many out or works with many of them, it can read your numbers "
-                "under the noise of your own machine alone. Nothing shows that to you."
+                "If the aggregator invents members, leaves many out or works with many of them, it can read your "
+                "numbers under the noise of your own machine alone. Nothing shows that to you."
             ),
         )
 
