@@ -8,6 +8,8 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from attrs import frozen
+
 
 def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object) -> Any:
     """A part that has the methods of these contracts, and what is known of it without its code, such as its name.
@@ -32,14 +34,23 @@ def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object
         if isinstance(value, FunctionType) and not asked.startswith("_")
     )
     methods = {asked: method(asked) for asked in (*declared, *also)}
-    return type(f"Late{name}", (), {**methods, "__repr__": lambda _self: f"{name}()", **known})()
+    kept = (place, contracts, tuple(also), known)
+    own = {"__repr__": lambda _self: f"{name}()", "__reduce__": lambda _self: (_again, kept)}
+    return type(f"Late{name}", (), {**methods, **own, **known})()
 
 
-def late_function(place: str) -> Callable[..., Any]:
-    """A function whose module is loaded when it is called first. `place`: module and name."""
-    module, _, name = place.partition(":")
+def _again(place: str, contracts: tuple[type, ...], also: tuple[str, ...], known: dict[str, object]) -> Any:
+    """The same part in another process."""
+    return late(place, *contracts, also=also, **known)
 
-    def called(*values: Any, **named: Any) -> Any:
+
+@frozen
+class LateFunction:
+    """A function whose module is loaded when it is called. `place`: module and name."""
+
+    place: str
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """As the function itself."""
+        module, _, name = self.place.partition(":")
         return getattr(import_module(module), name)(*values, **named)
-
-    return called

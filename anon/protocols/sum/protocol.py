@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from anon.protocols.contract import GivenPart, SummedPart
-from anon.protocols.late import late, late_function
+from anon.protocols.late import LateFunction, late
 from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Moments, TablesSum, Transfer
 from anon.study.designs import Design
 
@@ -16,7 +16,7 @@ SHARED: Final = late(
     GivenPart,
     name="sum",
     designs={
-        kind: Design(section, late_function(f"{_FORMS}:{form}"), WORDS[kind], BOUNDS[kind])
+        kind: Design(section, LateFunction(f"{_FORMS}:{form}"), WORDS[kind], BOUNDS[kind])
         for kind, section, form in (
             ("tables-sum", TablesSum, "tables_form"),
             ("moments", Moments, "moments_form"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from anon.protocols.contract import GivenPart
-from anon.protocols.late import late, late_function
+from anon.protocols.late import LateFunction, late
 from anon.protocols.sum.masks.sections import BOUNDS, SECTIONS, WORDS
 from anon.study.designs import Design
 
@@ -16,7 +16,7 @@ SHARED: Final = late(
     also=("circle",),  # of `LettersPart`, whose board is loaded late too
     name="masks",
     designs={
-        kind: Design(section, late_function(_FORMS + kind.removeprefix("masked-") + "_form"), WORDS[kind], BOUNDS[kind])
+        kind: Design(section, LateFunction(_FORMS + kind.removeprefix("masked-") + "_form"), WORDS[kind], BOUNDS[kind])
         for kind, section in SECTIONS.items()
     },
 )
