@@ -23,7 +23,7 @@ from anon.text.sentences import say
 from anon.transparency.closing import CheckedLists
 from anon.transparency.documents import SignedHead, encode_chain, find
 from anon.wire.invite import Invite
-from peer.data.evaluate import Evaluate, by_deadline, records_counted
+from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
 from peer.network.seen_chains import held_to
 from peer.protocols.installed import PROTOCOLS
@@ -117,15 +117,14 @@ class PeerApp(HomeView):
     async def join(self, invite: Invite, approved_epsilon: int) -> Consent:
         """The owner's yes, up to `approved_epsilon` (1e-9): reserve the budget and store the enrolment, together.
 
-        Where a member needs many records, the owner's are counted first. Enrolment leaves with the next step. Raises
-        `Refused` with every objection, `Conflict` for a study joined before; then nothing was stored or sent.
+        Enrolment leaves with the next step. Raises `Refused` with every objection, `Conflict` for a study joined
+        before; then nothing was stored or sent.
         """
         looked_at, body, manifest = await self._manifest(invite)
-        found = await records_counted(self._tools.evaluate, manifest, self._tools.data_path)
         chain = await held_to(self.store, invite)(looked_at)
         now = self._now()
         policy = self.store.policy()
-        consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now, invite.address, found)
+        consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now, invite.address)
         secrets = fresh(await off_loop(random_sizes, manifest), invite.code, self._random_bytes)
         joining = Joining(
             entry=_entry(consent, manifest, policy),

@@ -26,8 +26,8 @@ RECORD: Final = "record"
 class Records:
     """The records of a member: at most `most` are taken. Raises `InvalidValue` for a number out of range.
 
-    `unit`: a promise is about a person with all of their records, or about one record. `least`: a peer with fewer does
-    not join. After that no peer looks at it again.
+    `unit`: a promise is about a person with all of their records, or about one record. `least`: a member should have so
+    many. Its owner is told how many it has, and decides. The sums of `averaging` take fewer for so many.
     """
 
     most: int

@@ -67,7 +67,7 @@ WORDS: Final[dict[str, str]] = {
     "protocol": "The protocol, such as histogram, or sum for exact sums. Left out, the design names it.",
     "records": "one: each member has one; many: a query gives a row for each, with its key and the value.",
     "most_records": "With many: the most of one member; more are cut by a draw on the member's machine.",
-    "least_records": "With many: the least of one member; a peer whose owner has fewer refuses to join.",
+    "least_records": "With many: so many a member should have; its owner is told how many are found.",
     "unit": "With many: a promise is about a person with all records, or about one record.",
     "tellers": "Who adds up exact sums, two to four; for the designs of exact sums alone.",
     "Label.name": "A name for queries, documents and the model.",

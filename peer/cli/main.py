@@ -86,7 +86,7 @@ def look(
     if state is not None and not as_json:
         Terminal().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
     sheet = finished(peer.look(invite), routes.close)
-    sheet, own = _with_own(sheet, home, asked=True)
+    own = _own(sheet, home, asked=True)
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
         return
@@ -115,7 +115,7 @@ def join(
     sheet = finished(peer.look(invite), routes.close)
     if is_closed(sheet):
         raise Refused(f"not joined: this study is {closed(sheet)}")
-    sheet, own = _with_own(sheet, home, asked=not yes)
+    own = _own(sheet, home, asked=not yes)
     if not as_json:
         show_sheet(sheet, own, home, queries=False, code=not yes)
     if sheet.objections:
@@ -143,9 +143,9 @@ def _status(peer: HomeView, study: bytes) -> StudyStatus | None:
     return next((status for status in peer.status() if status.study == study), None)
 
 
-def _with_own(sheet: ConsentSheet, home: Path, asked: bool) -> tuple[ConsentSheet, OwnData]:
-    """The sheet, and gaps of the owner's data. Where the owner is `asked`, also what an evaluation tells: values that
-    would count as missing, and too few records, which is an objection. Shown, never sent.
+def _own(sheet: ConsentSheet, home: Path, asked: bool) -> OwnData:
+    """Gaps of the owner's data. Where the owner is `asked`, also what an evaluation tells: values that would count as
+    missing, and too few records. Shown, never sent.
 
     The study's queries take a time that may depend on the data. An owner who is asked answers at a time of their own.
     A yes that was given before is stored without evaluating: else the time of the enrolment would tell of the data.
@@ -153,17 +153,15 @@ def _with_own(sheet: ConsentSheet, home: Path, asked: bool) -> tuple[ConsentShee
     from peer.data.evaluate import LOOK_SECONDS, evaluated, records_in, uncounted
     from peer.data.people import people_held
     from peer.data.readiness import own_data
-    from peer.rules.advice import Advice
     from peer.rules.promise import too_few_records
 
     path = home_of(home).data_path
     own = own_data(path, sheet.tables)
     if not asked:
-        return sheet, own
+        return own
     found = evaluated(sheet.manifest, path, LOOK_SECONDS)
-    too_few = map(Advice, too_few_records(sheet.manifest, records_in(found)))
-    own = evolve(own, uncounted=uncounted(sheet.manifest, found), people=people_held(path, sheet.tables))
-    return evolve(sheet, objections=(*sheet.objections, *too_few)), own
+    few = too_few_records(sheet.manifest, records_in(found))
+    return evolve(own, uncounted=uncounted(sheet.manifest, found), few=few, people=people_held(path, sheet.tables))
 
 
 def _ask(sheet: ConsentSheet, own: OwnData, console: Terminal) -> None:

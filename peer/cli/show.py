@@ -67,6 +67,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "tables": {table.name: list(table.columns) for table in sheet.tables},
         "missing": missing_json(own),
         "uncounted": list(own.uncounted),
+        "few_records": list(own.few),
         "rows": dict(own.rows),
         "charge": charge_json(sheet.charge),
         "epsilon_record": sheet.epsilon / 1e9,
@@ -186,10 +187,9 @@ def _times(sheet: ConsentSheet) -> tuple[str, ...]:
 
 def _show_own(console: Terminal, own: OwnData) -> None:
     counted = (say("{table} {count}", table=Quoted(table), count=count) for table, count in own.rows.items())
-    rows = inline(joined(counted, ", "))
-    console.print(f"- Rows in your tables that it reads: {rows or 'none'}.")
-    for line in own.warnings:
-        console.print(styled("[bold yellow]missing:[/] {line}", line=inline(line)))
+    console.print(f"- Rows in your tables that it reads: {inline(joined(counted, ', ')) or 'none'}.")
+    for word, line in [*(("missing", one) for one in own.warnings), *(("few records", one) for one in own.few)]:
+        console.print(styled("[bold yellow]{word}:[/] {line}", word=word, line=inline(line)))
     if own.uncounted:
         named = inline(listed(own.uncounted))
         console.print(styled("[bold yellow]missing:[/] your tables give no value that counts for {named}", named=named))

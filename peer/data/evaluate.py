@@ -13,13 +13,11 @@ from typing import Protocol
 
 from attrs import evolve
 
-from anon.errors import Refused
 from anon.protocols.categories import is_missing, is_missing_label
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, Value, nothing, parse_answers, texts_of
 from anon.queries.process import Work
 from anon.study.manifest import Manifest
-from anon.text.sentences import say
 from peer.data.snapshot import Snapshot
 from peer.rules.checks import tables_of
 
@@ -100,27 +98,6 @@ def request_of(manifest: Manifest, data_path: Path, seed: bytes = b"") -> Reques
     features = (Question(feature.kind, feature.query, feature.categories) for feature in manifest.features)
     asked = Request(data_path.absolute(), tables_of(manifest), (*features, label), manifest.timetable.enrol_closes)
     return evolve(asked, most=manifest.records.most, seed=seed.hex()) if manifest.records else asked
-
-
-async def records_counted(evaluate: Evaluate, manifest: Manifest, data_path: Path) -> int | None:
-    """How many records a member has, at most as many as are taken; None where the study needs no more than one.
-
-    It is asked before a yes alone, and takes exactly `LOOK_SECONDS` whatever the data. So an enrolment's time tells
-    nothing of them. After a yes no peer counts again: with fewer records packets are made and sent as ever. Raises
-    `Refused` where no count came.
-    """
-    if manifest.records is None or manifest.records.least == 1:
-        return None
-    request = request_of(manifest, data_path)
-    message = await evaluate(process.queries(request), LOOK_SECONDS)
-    if len(message) != request.size:
-        raise Refused(
-            say(
-                "not joined: the study's queries took too much time or memory to count your records; import fewer "
-                "rows, or decline"
-            )
-        )
-    return records_in(snapshot_of(manifest, message))
 
 
 def records_in(snapshot: Snapshot) -> int | None:

@@ -85,6 +85,8 @@ class OwnData:
     rows: Mapping[str, int]
     too_large: int = 0
     uncounted: tuple[str, ...] = ()
+    few: tuple[Sentence, ...] = ()
+    """The note that the study is meant for more records, where they were counted."""
     people: tuple[NamedPeople, ...] = ()
     """The tables that name several people, where they were looked for."""
 

@@ -2,11 +2,9 @@
 
 1. `explain` makes the sheet that the owner reads (`ConsentSheet`), from a manifest that passed
    `peer.rules.checks.check_manifest`.
-2. `objections` lists why the owner's limits (`Policy`) or too few records refuse the study. With one of them no yes is
-   possible.
-3. The yes is always the owner's; policy and count can only refuse. `decide` makes a `Consent` of it. That names the
-   study, the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's
-   hash.
+2. `objections` lists why the owner's limits (`Policy`) refuse the study. With one of them no yes is possible.
+3. The yes is always the owner's; the policy can only refuse. `decide` makes a `Consent` of it. That names the study,
+   the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's hash.
 4. `peer.app.PeerApp.join` stores a yes as `peer.store.records.Joining`: reservation, manifest and enrolment, in one
    transaction. Within it `peer.store.store.Store.join` has `decide` asked once more.
 5. Before anything of the data leaves, `peer.rules.bucket_checks.check_membership` holds the study to its consent.
@@ -39,7 +37,7 @@ from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
 from peer.rules.limits import SAFE, BudgetLimit, demand_limits
-from peer.rules.promise import approved_less, cost_statements, not_left, too_dear, too_few_records
+from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
 EVERY = "*"
@@ -102,12 +100,11 @@ class Consent:
 
 
 def objections(
-    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", found: int | None = None
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
 ) -> tuple[Advice, ...]:
-    """Why policy or data say no, each with what to do next; empty when the owner may be asked.
+    """Why the policy says no, each with what to do next; empty when the owner may be asked.
 
     `address` is where the study is spoken to, if not where its manifest says: a loopback link stays on this machine.
-    `found`: the owner's records, where they were counted.
     """
     charge, minimum = charge_of(manifest), manifest.cohort.minimum
     budget, cost = charge.budget, charge.amount
@@ -139,7 +136,7 @@ def objections(
             demanded=policy.minimum_cohort,
         )
         reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
-    reasons += map(Advice, (*too_long_board(manifest), *too_few_records(manifest, found)))
+    reasons += map(Advice, too_long_board(manifest))
     shortest = shortest_window(manifest)
     spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):
@@ -163,13 +160,7 @@ def objections(
 
 
 def decide(
-    manifest: Manifest,
-    policy: Policy,
-    ledger: Ledger,
-    approved: int,
-    now: float,
-    address: str = "",
-    found: int | None = None,
+    manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
 ) -> Consent:
     """The consent to what the manifest declares, if the owner approved that much (1e-9).
 
@@ -186,7 +177,7 @@ def decide(
     Traceback (most recent call last):
     anon.errors.Refused: not joined: it costs epsilon 2, more than the 1 allowed for one study; decline, or allow more
     """
-    reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address, found))
+    reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:
         reasons.append(approved_less(charge_of(manifest).budget, approved, manifest.epsilon))
     if reasons:
@@ -268,16 +259,9 @@ class ConsentSheet:
 
 
 def explain(
-    manifest: Manifest,
-    policy: Policy,
-    ledger: Ledger,
-    now: float,
-    address: str = "",
-    known: KnownTellers | None = None,
-    found: int | None = None,
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", known: KnownTellers | None = None
 ) -> ConsentSheet:
-    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies;
-    `found`: see `objections`."""
+    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies."""
     study, charge = manifest.study_id, charge_of(manifest)
     left = NanoEpsilon(ledger.available_of(charge.budget))
     dearest = tuple(
@@ -325,7 +309,7 @@ def explain(
         ends=manifest.timetable.ends,
         statements=_statements(manifest, cost, policy, tellers),
         manifest=manifest,
-        objections=objections(manifest, policy, ledger, now, address, found),
+        objections=objections(manifest, policy, ledger, now, address),
     )
 
 

@@ -1,6 +1,6 @@
 """A study's promise in sentences, for each measure of privacy, and amounts with the names of their measures.
 
-Beside it stands what joining itself tells of the data, where a study takes only members with many records.
+Beside it stands what joining may tell of the data, where a study is meant for members with many records.
 """
 
 from __future__ import annotations
@@ -92,13 +92,14 @@ def approved_less(budget: Budget, approved: int, declared: int) -> Sentence:
 
 
 def too_few_records(manifest: Manifest, found: int | None) -> tuple[Sentence, ...]:
-    """The objection where fewer records were found than a member needs; none where nobody counted."""
+    """The note where fewer records were found than a member should have. It refuses nothing: queries decide what is a
+    record, so a refusal would tell the aggregator of the data, uncharged."""
     if manifest.records is None or found is None or found >= manifest.records.least:
         return ()
     return (
         say(
-            "it takes only members with at least {least} records, and finds {found} of yours; import more data, or "
-            "decline",
+            "The study is meant for members with at least {least} records, and finds {found} of yours: with fewer they "
+            "say less. Import more data, decline, or take part all the same.",
             least=manifest.records.least,
             found=found,
         ),
@@ -110,8 +111,8 @@ def _told_by_joining(manifest: Manifest) -> tuple[Sentence, ...]:
         return ()
     return (
         say(
-            "The study takes only members with at least {least} records. So taking part tells that you have that many. "
-            "Your machine counts them once, before you join. If you have fewer later, your packets leave all the same.",
+            "The study is meant for members with at least {least} records, and taking part may be read as having them. "
+            "Only you see how many it finds. Your packets leave whatever the number.",
             least=manifest.records.least,
         ),
     )

@@ -112,7 +112,7 @@ async def test_queries_that_take_all_of_their_time_leave_every_other_page_be(
 
     async with visited(tmp_path) as page:
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-        monkeypatch.setattr(joining, "_own_answers", lambda *given: (slow(*given), None))
+        monkeypatch.setattr(joining, "_own_answers", lambda *given: (slow(*given), ()))
         assert await others_are_drawn(page.invite) == [200] * (PAGES + 1)
         let_go.set()
         await page.submit(page.invite, page.invite, answer="yes")

@@ -1,4 +1,4 @@
-"""A key from a passphrase, by libsodium."""
+"""A key from a passphrase, and X25519, by libsodium."""
 
 from __future__ import annotations
 

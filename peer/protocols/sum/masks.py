@@ -28,11 +28,11 @@ from anon.protocols.sum.masks.masking import (
     masked,
     members,
     neighbours,
+    noise_bytes,
     opening,
     public_of,
     seen,
     shares,
-    stream,
     threshold,
 )
 from anon.protocols.sum.masks.shared import MasksShared
@@ -93,7 +93,7 @@ class MasksPart:
             case 0:
                 return OpenShares(public_of(random_bytes(SECRET)), ())
             case 1:
-                own, seed, _noise = random_bytes(SECRET), random_bytes(_SEED), random_bytes(_SEED)
+                own, seed = random_bytes(SECRET), random_bytes(_SEED)  # the last 32 are the noise's
                 if len(members(pages)) < least:
                     return OpenShares(bytes(survey.size), (bytes(LETTER),) * survey.m)
                 return OpenShares(commitment(own), _shared(survey, known, own, seed))
@@ -125,10 +125,10 @@ def _shared(survey: Survey, known: Correspondence, own: bytes, seed: bytes) -> t
 
 
 def _vector(manifest: Manifest, record: Record, known: Correspondence, given: bytes) -> bytes:
-    """The record's vector with this member's share of the noise, under its masks. The noise was drawn with the own
-    mask, so that two boards see one vector."""
+    """The record's vector with this member's share of the noise, under its masks."""
     values = vector_of(manifest, vector_survey(manifest), record, given=given)
-    noise = DiscreteGaussian(masking_of(manifest.part).noise).vector(len(values), stream(known.own[SHARES][-_SEED:]))
+    random_bytes = noise_bytes(known.own[SHARES][-_SEED:], values)
+    noise = DiscreteGaussian(masking_of(manifest.part).noise).vector(len(values), random_bytes)
     noisy = [value + drawn for value, drawn in zip(values, noise, strict=True)]
     own = known.own[SHARES][:SECRET]
     return masked(manifest.study_id, known.pages, known.tag, known.own[KEYS], own, noisy)

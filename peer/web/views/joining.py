@@ -14,7 +14,7 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
-from anon.text.sentences import attributed, say, say_many
+from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated, records_in
@@ -22,6 +22,7 @@ from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
+from peer.rules.promise import too_few_records
 from peer.rules.tellers import other_words
 from peer.web.forms import form_decimal, form_text, form_whole
 from peer.web.site import SITE, Site
@@ -142,10 +143,8 @@ async def consent(request: web.Request) -> web.StreamResponse:
         return site.waiting(request, say("Fetching the study from the aggregator"))
     manifest, ledger = fetched.result(), site.reach.budget()
     known = site.reach.known_tellers()
-    answers, found = ((), None) if site.paired else await site.threads.queried(_own_answers, manifest, site)
-    sheet = await site.threads.asked(
-        explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known, found
-    )
+    answers, few = ((), ()) if site.paired else await site.threads.queried(_own_answers, manifest, site)
+    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known)
     return site.page(
         request,
         "consent.html",
@@ -158,6 +157,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
         own=await site.own(manifest.tables),
         answers=answers,
+        few=few,
         earlier=earlier_studies(ledger, invite.key, invite.study),
         local=sheet.charge.budget == LOCAL,
         cost=sheet.cost,
@@ -216,11 +216,11 @@ def _joined(site: Site, study: bytes) -> bool:
     return any(status.study == study and status.state not in LAST for status in site.reach.status())
 
 
-def _own_answers(manifest: Manifest, site: Site) -> tuple[tuple[OwnAnswer, ...], int | None]:
-    """The owner's values, and how many records they have."""
+def _own_answers(manifest: Manifest, site: Site) -> tuple[tuple[OwnAnswer, ...], tuple[Sentence, ...]]:
+    """The owner's values, and the note where they have few records."""
     record = evaluated(manifest, site.data_path, LOOK_SECONDS)
     label = own_label(manifest, record, label_category(manifest.label, record.label))
-    return (*own_answers(manifest, record), label), records_in(record)
+    return (*own_answers(manifest, record), label), too_few_records(manifest, records_in(record))
 
 
 def _central(manifest: Manifest) -> tuple[str, ...]:

@@ -300,7 +300,9 @@ def _points(pages: Pages, tag: bytes) -> dict[int, bytes]:
     return points
 
 
-def stream(seed: bytes) -> Callable[[int], bytes]:
-    """Random bytes without end from 32 of them, for a sampler that takes more or fewer."""
+def noise_bytes(seed: bytes, values: Sequence[int]) -> Callable[[int], bytes]:
+    """Random bytes without end for the noise of a vector, from 32 secret ones. Two boards see one noise of one vector,
+    and two vectors never one noise: their difference would else be plain."""
     calls = count()
-    return lambda size: hashlib.shake_256(encode([labels.MASK_NOISE, seed, next(calls)])).digest(size)
+    told = encode([labels.MASK_NOISE, seed, list(values)])
+    return lambda size: hashlib.shake_256(told + next(calls).to_bytes(8, "big")).digest(size)

@@ -115,9 +115,9 @@ class MasksShared:
             leaves(study, survey),
             *((taken(survey, study.records),) if study.records else ()),
             say(
-                "They leave under a mask of your own and one with each of at most {most} other members, so that "
-                "nobody reads them. Only the sum of all who came is opened, and only if at least {least} members, and "
-                "more than two thirds of all, signed who came.",
+                "They leave under a mask of your own and one with each of at most {most} other members. Only the sum "
+                "of all who came is opened, and only if at least {least} members, and more than two thirds of all, "
+                "signed who came.",
                 most=NEIGHBOURS,
                 least=masking.least,
             ),
