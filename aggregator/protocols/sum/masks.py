@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 from attrs import frozen
 
-from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
-from aggregator.protocols.estimates import Estimate
+from aggregator.protocols.contract import LearningResult, ReportPart
 from aggregator.protocols.linear_report import linear_report
-from aggregator.protocols.sum.part import LearnedLinear, linear_of
+from aggregator.protocols.sum.part import HiddenVectors, LearnedLinear, linear_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
 from anon.protocols.board import PAGE, BoardPage, read_page
 from anon.protocols.contract import Place
-from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import CAME, KEYS, SHARES, VECTOR, agreed, came, members, opened, sharers, torn
 from anon.protocols.sum.parties import GIVEN
-from anon.study.manifest import Manifest, Survey
-from anon.wire.packets import PublishedPacket
+from anon.study.manifest import Manifest
 
 
 @frozen
-class OpeningPart:
+class OpeningPart(HiddenVectors):
     """See `aggregator.protocols.contract`."""
-
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
-        """Nothing: the pages have all."""
-        return np.zeros(0, dtype=np.int64)
 
     def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
         """True where the sum can no longer be opened."""
@@ -49,16 +41,6 @@ class OpeningPart:
         if found is None:
             raise Malformed("masks: too few opened what came, or their shares do not fit")
         return LearnedLinear(linear_of(study, vector_survey(study), found, documents.get(GIVEN, b"")))
-
-    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
-        """None: no packet was kept for scoring."""
-        return ()
-
-    def estimate(
-        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
-    ) -> Estimate | None:
-        """None: vectors under masks tell the aggregator nothing."""
-        return None
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """The linear model's columns."""

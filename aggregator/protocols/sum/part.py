@@ -44,7 +44,26 @@ class LearnedLinear:
 
 
 @frozen
-class SumPart:
+class HiddenVectors:
+    """The part of a protocol whose packets tell an aggregator nothing, and of which none is kept for scoring."""
+
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
+        """Nothing."""
+        return np.zeros(0, dtype=np.int64)
+
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
+        """None."""
+        return ()
+
+    def estimate(
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
+    ) -> Estimate | None:
+        """None."""
+        return None
+
+
+@frozen
+class SumPart(HiddenVectors):
     """See `aggregator.protocols.contract`."""
 
     def check_sums(
@@ -61,23 +80,9 @@ class SumPart:
         left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, members, by_slot)
         return {number: left_out[slot]} if left_out else {}
 
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
-        """Nothing: the sums are the tellers'."""
-        return np.zeros(0, dtype=np.int64)
-
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The model of the published sums. Every packet trains: none is kept for scoring."""
         return learned_from(study, read_sums(study, documents, len(study.surveys)), documents.get(GIVEN, b""))
-
-    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
-        """None: no packet was kept for scoring."""
-        return ()
-
-    def estimate(
-        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
-    ) -> Estimate | None:
-        """None: sealed shares tell the aggregator nothing."""
-        return None
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """The tables with their effects, or the linear model's columns."""
