@@ -56,7 +56,8 @@ class LettersRound:
 def with_letters(proposal: Proposal) -> Manifest | None:
     """The manifest of a study file whose members write; None for every other, and for one that cannot be resolved."""
     with suppress(Malformed):
-        manifest = resolve(drafted(proposal), NO_KEYS, 0)
+        given = {named.name: b" " for named in proposal.given}  # a plan asks for the length of no given document
+        manifest = resolve(drafted(proposal), NO_KEYS, 0, given=given)
         return manifest if has_board(manifest) else None
     return None
 

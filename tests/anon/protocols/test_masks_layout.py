@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from attrs import evolve
 
+from aggregator.lab.planning.letters import letters_plan, with_letters
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
@@ -95,6 +96,14 @@ def test_a_study_file_that_cannot_run_says_what_to_change(name: str) -> None:
 def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
     study = manifest(AVERAGING, many(20))
     said = " ".join(map(str, protocol_of(study).odds(study)))
-    for words in ("fits a model to your records", "under a mask", "epsilon 1 at delta 0.000001", "invents"):
+    for words in ("fits a model to your records", "at most 19 other members", "epsilon 1 at delta 0.000001", "invents"):
         assert words in said
     assert vector_survey(study).kind == "weights"
+
+
+@pytest.mark.parametrize("design", [MOMENTS, AVERAGING, 'kind = "masked-transfer"\nepsilon = 1.0\npublic_rows = 3'])
+def test_a_plan_tells_the_rounds_of_each_design(design: str) -> None:
+    """That of votes too, whose public rows no plan reads."""
+    given = '[[given]]\nname = "rows"\ndescription = "Rows."\nfile = "rows.csv"\n' if "transfer" in design else ""
+    planned = with_letters(parse_proposal(masks_study(design, many(20, "person")) + given))
+    assert planned is not None and len(letters_plan(planned, 10)) == 6

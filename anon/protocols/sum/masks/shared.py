@@ -19,7 +19,7 @@ from anon.protocols.sum.describe import leaves, taken, title
 from anon.protocols.sum.design import is_of_declared, summed_of, unit_of
 from anon.protocols.sum.masks import layout
 from anon.protocols.sum.masks.layout import ROUNDS, masking_of, vector_survey
-from anon.protocols.sum.masks.masking import NEIGHBOURS, SHARES, VECTOR, neighbours
+from anon.protocols.sum.masks.masking import SHARES, VECTOR, neighbours
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.shared import longest_linear
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
@@ -118,7 +118,7 @@ class MasksShared:
                 "They leave under a mask of your own and one with each of at most {most} other members. Only the sum "
                 "of all who came is opened, and only if at least {least} members, and more than two thirds of all, "
                 "signed who came.",
-                most=NEIGHBOURS,
+                most=study.survey(SHARES).m,
                 least=masking.least,
             ),
             _promise(study, masking.honest),
