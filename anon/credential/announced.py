@@ -25,9 +25,10 @@ from collections.abc import Mapping, Sequence
 
 from attrs import Factory, frozen
 
+from anon.credential.batch import FoldedPairings
 from anon.credential.proof import Announcement, Proof
 from anon.credential.statement import Context, Statement
-from anon.crypto.curve import G1, G2, NEGATED_GENERATOR_G2, Scalar, multiexp, pairing_product_is_one
+from anon.crypto.curve import G1, Scalar, multiexp
 
 COEFFICIENTS = 4
 """Of each proof: for E1, E2, E3 and the pairing."""
@@ -48,21 +49,18 @@ class AnnouncedProof:
     revealed: Mapping[int, Scalar] = Factory(dict)
 
 
-Folded = tuple[G1, G1]
-"""Both sums of a fold. That of two sets is the sum of theirs, so what one of them adds is known from the other."""
-
-
-def fold_holds(key: G2, folded: Folded) -> bool:
-    """True if all equations of all folded proofs hold; if one does not, with probability 2^-128 at most."""
-    left, right = folded
-    return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])
-
-
-def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: Sequence[Scalar]) -> Folded:
+def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: Sequence[Scalar]) -> FoldedPairings:
     """The sums of all equations of these proofs, at least one.
 
     `coefficients`: four for each proof. All points must lie in the subgroup.
     """
+    lefts = [announced_proof.proof.a_bar for announced_proof in proofs]
+    left = multiexp(lefts, coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
+    return FoldedPairings(left, right_sum(statement, proofs, coefficients))
+
+
+def right_sum(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: Sequence[Scalar]) -> G1:
+    """The right one alone. If each fourth coefficient is zero it is the sum of what is wrong with announcements."""
     points: list[G1] = []
     factors: list[Scalar] = []
     # Points that proofs have in common are multiplied once: the generators, and each context's.
@@ -84,9 +82,7 @@ def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: S
             contexts[place.octets] = place, total - g * place.evaluate(proof.message_hats[-count:])
     points += (statement.fixed, *statement.generators, *(place.point for place, _ in contexts.values()))
     factors += (*common, *(total for _, total in contexts.values()))
-    lefts = [announced_proof.proof.a_bar for announced_proof in proofs]
-    left = multiexp(lefts, coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
-    return left, multiexp(points, factors)
+    return multiexp(points, factors)
 
 
 def _factors(announced_proof: AnnouncedProof, generators: int) -> list[Scalar]:

@@ -33,23 +33,19 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
-from anon.credential.batch import coefficients_for, search
-from anon.credential.credential import signature_holds
+from anon.credential.batch import FoldedPairings, coefficients_for, search
 from anon.credential.issuance import PublicKey
 from anon.credential.statement import nym_statement
 from anon.crypto.curve import (
     G1,
     G1_SIZE,
-    G2,
     IDENTITY_G1,
-    NEGATED_GENERATOR_G2,
     FixedBase,
     Scalar,
     decode_g1_rows,
     decode_g2,
     decode_scalar,
     multiexp,
-    pairing_product_is_one,
 )
 from anon.crypto.labels import CREDENTIAL_BATCH
 from anon.errors import Malformed
@@ -119,10 +115,12 @@ class IssuedChecker:
         shown = b"".join(credential.commitment + credential.signature for credential in issued)
         coefficients = coefficients_for(CREDENTIAL_BATCH, len(equations), shown, random_bytes)
 
-        def holds(part: slice) -> bool:
-            return _holds(self._key, equations[part], coefficients[part])
+        def summed(part: range) -> FoldedPairings:
+            return _folded(equations[part.start : part.stop], coefficients[part.start : part.stop])
 
-        return sorted([*broken, *(sound[index][0] for index in search(holds, len(equations), most))])
+        whole = range(len(equations))
+        found = search(whole, summed(whole), summed, lambda sums: sums.holds(self._key), most)
+        return sorted([*broken, *(sound[index][0] for index in found)])
 
     def _equation(self, issued: IssuedCredential, points: tuple[G1, ...] | Malformed) -> _Equation | None:
         """None for what no holder could use whatever the key is."""
@@ -138,11 +136,8 @@ class IssuedChecker:
         return _Equation((point, exponent), base) if base != IDENTITY_G1 else None
 
 
-def _holds(key: G2, equations: Sequence[_Equation], coefficients: Sequence[Scalar]) -> bool:
-    if len(equations) == 1:
-        return signature_holds(key, equations[0].signature, equations[0].base)
+def _folded(equations: Sequence[_Equation], coefficients: Sequence[Scalar]) -> FoldedPairings:
     points = [equation.signature[0] for equation in equations]
     scaled = [-(c * equation.signature[1]) for equation, c in zip(equations, coefficients, strict=True)]
-    left = multiexp(points, coefficients)
     right = multiexp([equation.base for equation in equations], coefficients) + multiexp(points, scaled)
-    return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])
+    return FoldedPairings(multiexp(points, coefficients), right)

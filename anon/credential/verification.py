@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from anon.credential.announced import COEFFICIENTS, AnnouncedProof, Folded, fold, fold_holds
-from anon.credential.batch import Fold, coefficients_for, failures
+from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold, right_sum
+from anon.credential.batch import FoldedPairings, Sums, coefficients_for, search
 from anon.credential.issuance import PublicKey, decode_scalars
 from anon.credential.presentation import Tag, token_size
 from anon.credential.proof import Announcement, Proof, calculate_challenge
@@ -18,6 +18,7 @@ from anon.crypto.curve import (
     G1,
     G1_SIZE,
     G2,
+    IDENTITY_G1,
     NEGATED_GENERATOR_G2,
     FixedBase,
     FixedBases,
@@ -32,8 +33,9 @@ from anon.crypto.curve import (
 from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
 
-LEAST_PART, MOST_PARTS = 8, 4
-"""A fold that fails is halved until its parts are so short or so many fail; then the tokens left are checked alone."""
+BLOCK = 16
+"""Tokens whose announcements are folded together once a batch failed. If most blocks fail, each token is alone."""
+_ZERO = Scalar(0)
 ANNOUNCED_NAMES = ("pseudonym", "Abar", "Bbar", "D", "T1", "T2", "Ut")
 """The points of a token, in their order."""
 
@@ -112,26 +114,33 @@ class Verifier:
         if not proofs:
             return []
         drawn = coefficients_for(TOKEN_BATCH, COEFFICIENTS * len(proofs), shown, random_bytes)
-
-        def folded(part: range) -> Folded:
-            own = drawn[COEFFICIENTS * part.start : COEFFICIENTS * part.stop]
-            return fold(self._statement, proofs[part.start : part.stop], own)
-
-        failing = {range(len(proofs)): folded(range(len(proofs)))}
-        if fold_holds(self._key, failing[range(len(proofs))]):
+        whole = fold(self._statement, proofs, drawn)
+        if whole.holds(self._key):
             return []
-        while 0 < len(failing) < MOST_PARTS and max(map(len, failing)) > LEAST_PART:
-            failing = {
-                part: half
-                for whole, sums in failing.items()
-                for part, half in _halves(whole, sums, folded)
-                if not fold_holds(self._key, half)
-            }
-        doubtful = [place for part in failing for place in part]
-        bad = {place for place in doubtful if not self._announced_rightly(proofs[place])}
-        rest = [place for place in doubtful if place not in bad]
-        folds = [Fold(place, proofs[place].proof.a_bar, proofs[place].proof.b_bar) for place in rest]
-        return sorted(bad.union(failures(self._key, folds, random_bytes)))
+        shares = drawn[COEFFICIENTS - 1 :: COEFFICIENTS]
+
+        def errors(part: range) -> G1:
+            own = list(drawn[COEFFICIENTS * part.start : COEFFICIENTS * part.stop])
+            own[COEFFICIENTS - 1 :: COEFFICIENTS] = [_ZERO] * len(part)
+            return right_sum(self._statement, proofs[part.start : part.stop], own)
+
+        def paired(part: range) -> FoldedPairings:
+            own = shares[part.start : part.stop]
+            lefts, rights = ([getattr(proofs[at].proof, name) for at in part] for name in ("a_bar", "b_bar"))
+            return FoldedPairings(multiexp(lefts, own), multiexp(rights, own))
+
+        # Announcements first: their errors are points, which no pairing has to find.
+        every = range(len(proofs))
+        right = multiexp([announced.proof.b_bar for announced in proofs], shares)
+        bad: set[int] = set()
+        if whole.right != right:
+            bad.update(_blockwise(every, whole.right - right, errors, lambda error: error == IDENTITY_G1))
+        pairings = whole_pairs = FoldedPairings(whole.left, right)
+        for place in bad:
+            pairings -= paired(range(place, place + 1))
+        if not pairings.holds(self._key):
+            bad.update(_blockwise(every, whole_pairs, paired, lambda sums: sums.holds(self._key)))
+        return sorted(bad)
 
     def _parts(self, token_untrusted: bytes) -> tuple[list[bytes], list[Scalar]]:
         """The seven points' bytes, and the scalars."""
@@ -173,13 +182,24 @@ class Verifier:
             raise Malformed(f"token: expected {size} bytes, got {len(token_untrusted)}; send it whole")
 
 
-def _halves(
-    whole: range, sums: Folded, folded: Callable[[range], Folded]
-) -> tuple[tuple[range, Folded], tuple[range, Folded]]:
-    """Both halves of a fold with their sums; those of the second are what the first leaves."""
-    first, second = whole[: len(whole) // 2], whole[len(whole) // 2 :]
-    left, right = folded(first)
-    return (first, (left, right)), (second, (sums[0] - left, sums[1] - right))
+def _blockwise(
+    every: range, total: Sums, summed: Callable[[range], Sums], holds: Callable[[Sums], bool]
+) -> list[int]:
+    """The places at which an equation fails, at least one: block for block, until those left hold. Where most blocks
+    fail, one for one in those."""
+    failing: list[tuple[range, Sums]] = []
+    for at in every[::BLOCK]:
+        block = every[at : at + BLOCK]
+        own = summed(block)
+        total = total - own
+        if not holds(own):
+            failing.append((block, own))
+            if holds(total):
+                break
+    if 4 * BLOCK * len(failing) > 3 * len(every):
+        singles = (range(place, place + 1) for block, _sums in failing for place in block)
+        return [single.start for single in singles if not holds(summed(single))]
+    return [at for block, own in failing for at in search(block, own, summed, holds, known_bad=True)]
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold, fold_holds
+from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold
 from anon.credential.ciphersuite import API_PSEUDONYM, P1, hash_to_scalar, i2osp8, message_to_scalar
 from anon.credential.credential import decode_signature, signature_holds
 from anon.credential.proof import Announcement, Proof, calculate_challenge
@@ -111,7 +111,7 @@ def _demand_second_form(
     coefficients = [hash_to_scalar(os.urandom(32), b"test") for _ in range(2 * COEFFICIENTS)]
     for second, expected in ((announcement, True), (other, False)):
         proofs = [AnnouncedProof(proof, each, nym, revealed) for each in (announcement, second)]
-        assert fold_holds(key, fold(statement, proofs, coefficients)) is expected
+        assert fold(statement, proofs, coefficients).holds(key) is expected
 
 
 def revealed_scalars(case: Case, api_id: bytes) -> dict[int, Scalar]:

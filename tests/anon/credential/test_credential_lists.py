@@ -200,7 +200,7 @@ def test_a_good_list_costs_one_pairing_check(checker: IssuedChecker, monkeypatch
         calls.append(len(pairs))
         return pairing_product_is_one(pairs)
 
-    monkeypatch.setattr("anon.credential.issued.pairing_product_is_one", counted)
+    monkeypatch.setattr("anon.credential.batch.pairing_product_is_one", counted)
     assert checker.bad(GOOD, os.urandom) == []
     assert calls == [2]
 

@@ -12,8 +12,9 @@ from multiprocessing import get_context
 import pytest
 
 from anon.credential import PublicKey, Verifier, cached_verifier, present, pseudonym, verification
-from anon.credential.batch import Fold, failures, fresh_coefficients
-from anon.crypto.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
+from anon.credential.batch import FoldedPairings, coefficients_for, search
+from anon.crypto.curve import G1, G2, Scalar
+from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from tests.anon.credential.token_forgery import (
     CONTEXT,
@@ -108,22 +109,20 @@ def test_errors_that_cancel_are_both_named(
     items = [good[0], *cancelling_pair(member), good[1]]
     assert wrong(verifier.check_batch(items, os.urandom)) == [1, 2]
     assert wrong(verifier.check_batch(items, bytes)) == [1, 2]  # also when the generator is stuck
-    monkeypatch.setattr("anon.credential.batch.fresh_coefficients", lambda folds, _: [Scalar(1)] * len(folds))
     monkeypatch.setattr("anon.credential.verification.coefficients_for", lambda _l, count, _s, _r: [Scalar(1)] * count)
     assert wrong(verifier.check_batch(items, os.urandom)) == []
 
 
 def test_coefficients_are_fresh_distinct_and_of_128_bits() -> None:
-    folds = [Fold(place, hash_to_g1(bytes([place]), b"a"), hash_to_g1(bytes([place]), b"b")) for place in range(50)]
-    first, again = fresh_coefficients(folds, os.urandom), fresh_coefficients(folds, os.urandom)
+    first, again = (coefficients_for(TOKEN_BATCH, 50, b"shown", os.urandom) for _ in range(2))
     numbers = [int(scalar) for scalar in first + again]
     assert len(set(numbers)) == 100
     assert max(numbers) < 1 << 128
     assert max(numbers) >= 1 << 120  # false alarm: 2^-800
-    moved = [*folds[:-1], Fold(49, folds[0].a_bar, folds[0].b_bar)]
-    assert fresh_coefficients(folds, bytes)[0] != fresh_coefficients(moved, bytes)[0]
+    stuck = [coefficients_for(TOKEN_BATCH, 50, shown, bytes)[0] for shown in (b"shown", b"moved")]
+    assert stuck[0] != stuck[1]
     with pytest.raises(ValueError, match="random bytes"):
-        fresh_coefficients(folds, lambda size: bytes(size - 1))
+        coefficients_for(TOKEN_BATCH, 50, b"shown", lambda size: bytes(size - 1))
 
 
 def test_two_tokens_with_one_tag_are_judged_separately(member: Member, verifier: Verifier) -> None:
@@ -137,20 +136,24 @@ def test_two_tokens_with_one_tag_are_judged_separately(member: Member, verifier:
     assert outcomes[0] == one[:48]
 
 
-def test_one_failure_costs_logarithmically_many_pairings(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [hash_to_g1(bytes([place]), b"a") for place in range(64)]
-    secret = Scalar.from_be_bytes(member.secret_key)
-    folds = [Fold(place, point, point * secret) for place, point in enumerate(points)]
-    folds[40] = Fold(40, points[40], points[41])
-    calls: list[int] = []
+def test_one_failure_costs_logarithmically_many_checks() -> None:
+    """Numbers stand for the sums of points: a part holds whose sum is zero."""
+    errors = [0] * 64
+    errors[40] = 1
+    checked: list[int] = []
 
-    def counted(pairs: Sequence[tuple[G1, G2]]) -> bool:
-        calls.append(len(pairs))
-        return pairing_product_is_one(pairs)
+    def holds(total: int) -> bool:
+        checked.append(total)
+        return total == 0
 
-    monkeypatch.setattr("anon.credential.batch.pairing_product_is_one", counted)
-    assert failures(decode_g2(member.public_key, "key"), folds, os.urandom) == [40]
-    assert len(calls) <= 13
+    def summed(part: range) -> int:
+        return sum(errors[part.start : part.stop])
+
+    assert search(range(64), 1, summed, holds) == [40]
+    assert len(checked) <= 13
+    errors[3] = errors[41] = 5
+    assert search(range(64), 11, summed, holds) == [3, 40, 41]
+    assert search(range(64), 11, summed, holds, most=2) == [3, 40]
 
 
 def check_in_worker(public_key: PublicKey, items: list[Item]) -> list[bytes | AnonmlError]:
@@ -167,26 +170,46 @@ def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> 
     assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)
 
 
-def test_one_bad_token_costs_the_others_little(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each token was checked alone once one of the batch was bad. In place of seconds, proofs are counted."""
+PLACES = [{0}, {63}, {5, 31}, {16, 17, 18, 40}, {*range(64)}]
+
+
+@pytest.mark.parametrize("pairing", [False, True])
+def test_few_bad_tokens_cost_the_others_little(
+    member: Member, monkeypatch: pytest.MonkeyPatch, pairing: bool
+) -> None:
+    """Each token was checked alone once one of the batch was bad. In place of seconds, proofs and pairings count."""
     places = [(CONTEXT, b"packet %d" % number) for number in range(64)]
     items = [(present(member.credential, *place, os.urandom), *place) for place in places]
     verifier, counted = Verifier(member.public_key, HEADER, 1), Counter[str]()
 
-    def fold(statement: object, proofs: Sequence[object], coefficients: object) -> object:
-        counted["folded"] += len(proofs)
-        return folded(statement, proofs, coefficients)  # type: ignore[arg-type]
+    def right_sum(statement: object, proofs: Sequence[object], coefficients: object) -> G1:
+        counted["summed"] += len(proofs)
+        return summed(statement, proofs, coefficients)  # type: ignore[arg-type]
 
-    def alone(self: Verifier, shown: object) -> bool:
-        counted["alone"] += 1
-        return rightly(self, shown)  # type: ignore[arg-type]
+    def holds(self: FoldedPairings, key: G2) -> bool:
+        counted["pairings"] += 1
+        return held(self, key)
 
-    folded, rightly = verification.fold, Verifier._announced_rightly
-    monkeypatch.setattr(verification, "fold", fold)
-    monkeypatch.setattr(Verifier, "_announced_rightly", alone)
-    for place in (0, 31, 63):
+    summed, held = verification.right_sum, FoldedPairings.holds
+    monkeypatch.setattr(verification, "right_sum", right_sum)
+    monkeypatch.setattr(FoldedPairings, "holds", holds)
+    for bad in PLACES:
         counted.clear()
-        spoilt = [*items]
-        spoilt[place] = (*items[place][:2], b"other packet")
-        assert wrong(verifier.check_batch(spoilt, os.urandom)) == [place]
-        assert counted["folded"] <= 2 * len(items) and counted["alone"] <= verification.LEAST_PART, counted
+        spoilt = [spoiled(member, item, pairing) if at in bad else item for at, item in enumerate(items)]
+        assert wrong(verifier.check_batch(spoilt, os.urandom)) == sorted(bad)
+        alone = 64 if len(bad) == 64 else 0
+        assert counted["summed"] <= (0 if pairing else 64 + max(16 * len(bad), alone)), counted
+        assert counted["pairings"] <= (2 + 4 + max(8 * len(bad), alone) if pairing else 2), counted
+
+
+def test_bad_tokens_of_both_kinds_are_named(member: Member, verifier: Verifier, good: list[Item]) -> None:
+    items = [spoiled(member, item, at == 5) if at in (2, 5) else item for at, item in enumerate(good)]
+    assert wrong(verifier.check_batch(items, os.urandom)) == [2, 5]
+
+
+def spoiled(member: Member, item: Item, pairing: bool) -> Item:
+    """A token whose pairing fails, or one for another packet than its own."""
+    _token, context, header = item
+    if pairing:
+        return crafted(member.credential, context, header, r1_error=random_scalar()), context, header
+    return (*item[:2], b"other packet")
