@@ -21,7 +21,7 @@ ABSENT = [
         "pydantic_core",
     ),
     *(
-        "py_arkworks_bls12381", "pyblst", "nacl", "cryptography", "cffi", "_cffi_backend", "gmpy2", "_cbor2",
+        "py_arkworks_bls12381", "pyblst", "nacl", "cryptography", "Crypto", "cffi", "_cffi_backend", "gmpy2", "_cbor2",
         "aggregator",
     ),
 ]

@@ -33,7 +33,7 @@ PLATFORMS = {
     "ios arm64": ("ios", "iOS", ("ios_13_0_arm64_iphoneos",)),
 }
 PYTHONS = ("3.13", "3.14")
-NATIVE = ("py_arkworks_bls12381", "pynacl", "cffi", "cryptography", "cbor2")
+NATIVE = ("py_arkworks_bls12381", "pynacl", "pycryptodome", "cffi", "cryptography", "cbor2")
 """Compiled packages that the profile goes without, here at constraints.txt's version: asked for, so that news shows."""
 PROBE = "segno"
 Wheels = dict[str, str]

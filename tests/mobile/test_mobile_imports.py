@@ -35,7 +35,7 @@ async def test_all_of_anon_and_peer_import_on_a_phone() -> None:
         assert all(name.startswith(("aiohttp", "markupsafe")) for name in below["compiled"]), below["compiled"]
 
 
-@pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl", "cryptography"])
+@pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl", "cryptography", "Crypto"])
 @pytest.mark.parametrize(("setting", "platform", "installed", "outcome"), [
     ("", "linux", True, NATIVE), ("", "android", True, NATIVE), ("", "ios", False, PURE), ("", "android", False, PURE),
     ("pure", "linux", True, PURE), ("pure", "ios", False, PURE), ("native", "linux", True, NATIVE),
@@ -73,7 +73,7 @@ else:
 
 @pytest.mark.parametrize(("library", "module"), [
     ("py_arkworks_bls12381", "anon.crypto.curve"), ("nacl", "anon.crypto.nacl"),
-    ("cryptography", "anon.crypto.sealing"),
+    ("cryptography", "anon.crypto.sealing"), ("Crypto", "anon.crypto.turboshake"),
 ])
 @pytest.mark.parametrize(("platform", "error", "said"), [
     ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),

@@ -29,6 +29,7 @@ from typing import Any
 import aiohttp
 import aiohttp_socks
 import babel.dates
+import Crypto.Hash.TurboSHAKE128
 import nacl.bindings
 import py_arkworks_bls12381
 import typer
@@ -36,7 +37,7 @@ from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = (
-    asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, py_arkworks_bls12381, socket, sqlite3,
+    asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, Crypto, py_arkworks_bls12381, socket, sqlite3,
     subprocess, tempfile, typer, Console,
 )
 """Libraries, which have twins of their own on Windows: they are imported before."""

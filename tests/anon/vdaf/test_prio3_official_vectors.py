@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from anon.errors import RejectedProof
 from anon.vdaf.field import FIELD128
 from anon.vdaf.prio3 import Prio3, Sharing, VerifyState
-from anon.vdaf.xof import ROUNDS, derive_seed, expand, squeeze
+from anon.vdaf.xof import derive_seed, expand
 from tests.anon.vdaf.official import FOLDER, instance_of, load
 
 NAMES = sorted(path.stem for path in FOLDER.glob("Prio3*.json"))
@@ -84,15 +83,3 @@ def test_the_official_vector_of_the_xof() -> None:
     assert derive_seed(seed, separation, binder).hex() == case["derived_seed"]
     vector = expand(FIELD128, seed, separation, binder, case["length"])
     assert FIELD128.encode(vector).hex() == case["expanded_vec_field128"]
-
-
-@pytest.mark.parametrize("length", [0, 1, 167, 168, 169, 335, 336, 1000])
-def test_the_permutation_with_all_rounds_is_that_of_the_standard_library(length: int) -> None:
-    """SHAKE128 differs from TurboSHAKE128 by its 24 rounds and its domain alone."""
-    message = bytes(index * 7 % 251 for index in range(length))
-    assert squeeze(message, 0x1F, 500, ROUNDS) == hashlib.shake_128(message).digest(500)
-
-
-def test_turboshake128_is_that_of_rfc_9861() -> None:
-    """Its section 5: an empty message, domain 0x1f; the first 32 bytes."""
-    assert squeeze(b"", 0x1F, 32).hex() == "1e415f1c5983aff2169217277d17bb538cd945a397ddec541f1ce41af2c1b74c"

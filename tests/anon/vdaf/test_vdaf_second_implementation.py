@@ -6,12 +6,13 @@ from itertools import product
 
 import pytest
 
+from anon.crypto.turboshake import turboshake128
 from anon.errors import InvalidValue
 from anon.vdaf.circuits import BALL, Ball, Blocks, ball, bit_weights, blocks, encode_bounded, shortest_chunk
 from anon.vdaf.field import FIELD128, Field
 from anon.vdaf.flp import ProofSystem, power_of_two
 from anon.vdaf.prio3 import Prio3
-from anon.vdaf.xof import expand, squeeze
+from anon.vdaf.xof import expand
 from tests.anon.vdaf import naive
 from tests.anon.vdaf.official import instance_of
 from tests.anon.vdaf.parties import report_of, summed, verified
@@ -171,5 +172,5 @@ def test_the_chunk_makes_the_shortest_proof() -> None:
 def test_elements_at_or_above_the_modulus_are_drawn_again() -> None:
     """A field of 17 elements: of the five low bits of each byte the first 40 that are below 17."""
     small = Field(17, 1, 3, 4)
-    stream = squeeze(b"\x03\x00sep\x20" + b"s" * 32 + b"bind", 1, 400)
+    stream = turboshake128(b"\x03\x00sep\x20" + b"s" * 32 + b"bind", 1)(400)
     assert expand(small, b"s" * 32, b"sep", b"bind", 150) == [byte & 31 for byte in stream if byte & 31 < 17][:150]
