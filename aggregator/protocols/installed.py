@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import evolve
 
-from aggregator.protocols.contract import EndingPart
+from aggregator.protocols.contract import EndingPart, SeatedPart
 from aggregator.protocols.histogram.part import HistogramPart
 from aggregator.protocols.sum.part import SumPart
 from anon.protocols import installed
@@ -17,4 +17,8 @@ PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, aggregator=HistogramPart()),
     evolve(installed.SUM, aggregator=SumPart()),
     evolve(installed.MASKS, aggregator=late("aggregator.protocols.sum.masks:OpeningPart", EndingPart)),
+    evolve(
+        installed.OBLIVIOUS,
+        aggregator=late("aggregator.protocols.sum.oblivious:CharliePart", EndingPart, SeatedPart),
+    ),
 ))

@@ -10,11 +10,13 @@ from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum import protocol as exact_sums
 from anon.protocols.sum.masks import protocol as masks
+from anon.protocols.sum.oblivious import protocol as oblivious
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)
 MASKS: Final = ProtocolParts(masks.SHARED)
-PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS))
+OBLIVIOUS: Final = ProtocolParts(oblivious.SHARED)
+PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS))
 
 
 def load_model(path: Path | str) -> PublishedModel:

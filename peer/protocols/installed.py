@@ -16,10 +16,12 @@ PROTOCOLS: Final = Protocols((
     evolve(installed.HISTOGRAM, peer=HistogramPart()),
     evolve(installed.SUM, peer=late("peer.protocols.sum.part:SumPart", SharingPart)),
     evolve(installed.MASKS, peer=late("peer.protocols.sum.masks:MasksPart", CorrespondingPart)),
+    evolve(installed.OBLIVIOUS, peer=late("peer.protocols.sum.oblivious:ObliviousPart", CorrespondingPart)),
 ))
 
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
     import peer.protocols.sum.masks
+    import peer.protocols.sum.oblivious
     import peer.protocols.sum.part  # noqa: F401  (loading them is all)

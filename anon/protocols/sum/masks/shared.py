@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 
 from anon.accounting.zcdp import epsilon_of_rho
 from anon.errors import Malformed
-from anon.ldp import NanoEpsilon
-from anon.protocols.board import Pages, longest_page, page_of
+from anon.protocols.board import Pages
 from anon.protocols.charge import Charge, Measure, Unit
-from anon.protocols.contract import Layout, Place, Result, Round
+from anon.protocols.contract import Layout, Place
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.describe import leaves, taken, title
 from anon.protocols.sum.design import is_of_declared, summed_of, unit_of
@@ -21,7 +20,7 @@ from anon.protocols.sum.masks import layout
 from anon.protocols.sum.masks.layout import ROUNDS, masking_of, vector_survey
 from anon.protocols.sum.masks.masking import SHARES, VECTOR, neighbours
 from anon.protocols.sum.parties import GIVEN
-from anon.protocols.sum.shared import longest_linear
+from anon.protocols.sum.written import WrittenSum
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.protocols.words import ChanceLine, PacketKind
 from anon.study.manifest import Manifest, Survey, Window
@@ -30,18 +29,10 @@ from anon.study.records import RECORD
 from anon.text.sentences import Figure, Sentence, say
 
 
-class MasksShared:
+class MasksShared(WrittenSum):
     """See `anon.protocols.contract` and `anon.protocols.board.LettersPart`."""
 
-    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
-        """None: there are no tellers."""
-        return ()
-
-    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
-        """One for each round, as long as `schedule.collect` and `schedule.settle` apart."""
-        length, turn = proposal.schedule.collect, proposal.schedule.collect + proposal.schedule.settle
-        starts = [settled + number * turn for number in range(len(ROUNDS))]
-        return tuple(Window(start, start + length) for start in starts)
+    names = ROUNDS
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
         """See `contract`. Nothing is drawn."""
@@ -72,30 +63,9 @@ class MasksShared:
         rho = layout.rho_of(survey, masking)
         return Charge(Measure.ZCDP, rho, Unit(unit_of(survey)), condition=condition)
 
-    def per_attribute(self, design: Layout) -> NanoEpsilon:
-        """There is no such figure: the whole amount."""
-        return NanoEpsilon(self.exposure(design).amount)
-
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        """One for each survey. All are one session."""
-        return tuple(
-            Round(survey.window, "collecting", name, (survey.survey,), page_of(number))
-            for number, (survey, name) in enumerate(zip(study.surveys, ROUNDS, strict=True))
-        )
-
-    def documents(self, study: Manifest) -> Mapping[Place, int]:
-        """The pages."""
-        return {
-            page_of(number): longest_page(study, one.surveys) for number, one in enumerate(self.rounds(study))
-        }
-
     def circle(self, study: Manifest, survey: Survey, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
         """The neighbours, of shares alone."""
         return tuple(neighbours(pages, writer)) if survey.survey == SHARES and 0 in pages else ()
-
-    def results(self, study: Manifest) -> Mapping[Place, int]:
-        """One linear model."""
-        return longest_linear(study)
 
     def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
@@ -134,10 +104,6 @@ class MasksShared:
         lines = tuple(ChanceLine(line, ()) for line in self.odds(study))
         drawn, asks = say("one of your packets"), say("exact numbers under masks")
         return (PacketKind(survey, (title(study, survey),), drawn, asks, lines, None),)
-
-    def read_result(self, text_untrusted: str) -> Result:
-        """None: the linear form names no protocol."""
-        raise Malformed("model: the linear form names no protocol; fetch it again")
 
 
 def _promise(study: Manifest, honest: int) -> Sentence:
