@@ -6,7 +6,6 @@ never come again. Where a page is not as the protocol has it, the seat says noth
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
@@ -111,14 +110,14 @@ class _Seat:
 
     def _blinded(self) -> tuple[list[int], list[int], list[int]]:
         """The seat's permutation, blinds by the permuted number, and the differences of its shares for each pair."""
-        texts, modulus = self._told(messages.PERMUTED), 1 << self.frame.bits
+        modulus, many = 1 << self.frame.bits, len(messages.parties(self._pages))
         posted = [letter for (survey, _), letter in self._mail.items() if survey == messages.POSTED and letter[0]]
         held = {letter[0] - 1: numbers(letter[1:], SHORT)[0] for letter in posted}
         if len(posted) != len(held):
             raise LookupError("a permuted number was posted twice")
-        drawn = stream("seat-blinds", self._secret, hashlib.sha256(b"".join(texts)).digest())
-        blinds = [below(modulus << _BLIND, drawn) for _ in texts]
-        order = messages.permutation(len(texts), drawn)
+        drawn = stream("seat-blinds", self._secret)
+        blinds = [below(modulus << _BLIND, drawn) for _ in range(many)]
+        order = messages.permutation(many, drawn)
         shares = [held[at] - blinds[at] for at in order]
         return order, blinds, [(shares[first] - shares[second]) % modulus for first, second in pairs(len(order))]
 
