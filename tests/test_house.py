@@ -361,6 +361,7 @@ CANONICAL = {
     "anon/transparency/bucket_evidence.py": "evidence of a bad bucket",
     "anon/protocols/sum/masks/layout.py": "the part of a study of masks",
     "anon/protocols/sum/masks/masking.py": "the grounds of masks and of their shares",
+    "anon/protocols/sum/oblivious/messages.py": "the grounds of the streams of oblivious averaging",
     "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
     "aggregator/store/home.py": "a study's keys, in the aggregator's home",
     "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",

@@ -22,7 +22,7 @@ from anon.protocols.board import PAGE, Mail, Pages, read_page
 from anon.protocols.contract import Place
 from anon.protocols.sum.oblivious import comparing, messages
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SHORT, numbers, pairs, spelled, stream
-from anon.protocols.sum.oblivious.paillier import PublicKey, SecretKey, below, generated
+from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, below, generated
 from anon.study.manifest import Manifest
 
 NOTHING: Final = b"\0"
@@ -69,7 +69,7 @@ class CharliePart(HiddenVectors):
                     case 3:
                         return seat.asked(drawn)
                     case 4:
-                        return seat.chosen(PublicKey(_modulus(study, documents)), drawn)
+                        return seat.chosen(PaillierKey(_modulus(study, documents)), drawn)
                 return seat.summed()
         return NOTHING
 
@@ -100,7 +100,7 @@ class _Seat:
         self.point = comparing.secret_of(stream("seat-point", secret))
 
     @property
-    def key(self) -> SecretKey:
+    def key(self) -> PaillierSecret:
         """Made again wherever it is needed: a second or two."""
         return generated(8 * self.frame.modulus, stream("seat-key", self._secret))
 
@@ -129,7 +129,7 @@ class _Seat:
         questions = [comparing.asked(public, share, self.frame.bits, drawn) for share in shares]
         return spelled(hidden, 2 * self.frame.modulus) + b"".join(questions)
 
-    def chosen(self, key: PublicKey, drawn: Draw) -> bytes:
+    def chosen(self, key: PaillierKey, drawn: Draw) -> bytes:
         """For each permuted number an encrypted 0, and an encrypted 1 for the smallest."""
         (order, _, shares), replies = self._blinded(), self._told(messages.COMPARED)
         larger, length = [0] * len(order), self.frame.question

@@ -20,7 +20,7 @@ from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Answer, OpenShares
 from anon.protocols.sum.oblivious import comparing, messages
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SEED, SHORT, numbers, spelled, stream
-from anon.protocols.sum.oblivious.paillier import PublicKey, SecretKey, below, generated
+from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, below, generated
 from anon.protocols.sum.oblivious.sections import MOST
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.contract import Correspondence
@@ -140,8 +140,8 @@ class _Party:
         self.order, p = list(letter[: len(self.tags)]), int.from_bytes(letter[MOST:], "big")
         if sorted(self.order) != [*range(len(self.tags))] or p < 2 or n % p:
             raise LookupError("the first party told no key that fits")
-        self.key, self.at = SecretKey(p, n // p), self.order[self.number]
-        self.seat = PublicKey(int.from_bytes(said[1][: self.frame.modulus], "big"))
+        self.key, self.at = PaillierSecret(p, n // p), self.order[self.number]
+        self.seat = PaillierKey(int.from_bytes(said[1][: self.frame.modulus], "big"))
 
     def _size(self, record: Record) -> tuple[int, int]:
         """The size, of few records the fewest that are averaged over, and a."""

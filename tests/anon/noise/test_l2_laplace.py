@@ -32,8 +32,8 @@ def test_lengths_are_gamma_and_directions_even(length: int) -> None:
 
 @pytest.mark.slow
 def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon() -> None:
-    """Cells of a grid, for sums (0, 0) and (3, 4), whose distance is 5: epsilon is 5 / scale, in both directions. A cell
-    with n counts of 40,000 may exceed its odds by five standard errors."""
+    """Cells of a grid, for sums (0, 0) and (3, 4), whose distance is 5: epsilon is 5 / scale, in both directions. A
+    cell with n counts of 40,000 may exceed its odds by five standard errors."""
     scale, many = Fraction(10), 40_000
     noise, random_bytes = L2Laplace(scale), Random(7).randbytes
     cells = [Counter[tuple[int, int]](), Counter[tuple[int, int]]()]

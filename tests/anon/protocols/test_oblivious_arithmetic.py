@@ -13,7 +13,7 @@ from anon.crypto import curve
 from anon.errors import Malformed
 from anon.protocols.sum.oblivious import comparing
 from anon.protocols.sum.oblivious.messages import Frame, permutation, stream
-from anon.protocols.sum.oblivious.paillier import PublicKey, below, generated
+from anon.protocols.sum.oblivious.paillier import PaillierKey, below, generated
 
 
 def drawn(*grounds: object) -> Callable[[int], bytes]:
@@ -142,4 +142,4 @@ def test_numbers_below_a_bound_and_orders_come_alike_often() -> None:
 
 def test_streams_of_another_word_or_secret_are_others() -> None:
     told = {stream(word, *grounds)(16) for word, grounds in (("a", ()), ("b", ()), ("a", (b"",)), ("a", (b"c",)))}
-    assert len(told) == 4 and isinstance(PUBLIC, PublicKey)
+    assert len(told) == 4 and isinstance(PUBLIC, PaillierKey)

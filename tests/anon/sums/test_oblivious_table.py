@@ -39,7 +39,7 @@ from anon.protocols.sum.oblivious.messages import (
     spelled,
     weights_survey,
 )
-from anon.protocols.sum.oblivious.paillier import SecretKey
+from anon.protocols.sum.oblivious.paillier import PaillierSecret
 from anon.wire.letters import AGGREGATOR
 from peer.protocols.sum import oblivious
 from peer.protocols.sum.oblivious import ObliviousPart
@@ -90,7 +90,7 @@ def test_a_member_that_is_no_party_changes_nothing(quiet: None) -> None:
 # Views
 
 
-def key_of(table: Table) -> SecretKey:
+def key_of(table: Table) -> PaillierSecret:
     """The key of the seat."""
     return _Seat(table.study, table.drawn("seat")(32), {}, {}).key
 
@@ -205,8 +205,8 @@ def test_a_party_sees_the_same_of_others_data(monkeypatch: pytest.MonkeyPatch, w
         key = parties_key(read(table))
         p = int.from_bytes(letters[AGREED, table.tags[0]][10:], "big")
         sizes = numbers(table.documents[SEATS[3]][: 2 * frame.modulus * len(held)], 2 * frame.modulus)
-        blinded = [SecretKey(p, key.n // p).decrypt(one) % (1 << frame.bits) for one in sizes]
-        hidden = [SecretKey(p, key.n // p).decrypt(int.from_bytes(text, "big")) for text in texts(table, PERMUTED)]
+        blinded = [PaillierSecret(p, key.n // p).decrypt(one) % (1 << frame.bits) for one in sizes]
+        hidden = [PaillierSecret(p, key.n // p).decrypt(int.from_bytes(text, "big")) for text in texts(table, PERMUTED)]
         told = [text[: frame.vector] for text in texts(table, OPENING)]
         opened = {place: letter for place, letter in letters.items() if place[0] != NOISE}
         views.append((opened, sorted(blinded), hidden, told, texts(table, AGREED), texts(table, SHARES)))
@@ -230,7 +230,7 @@ def test_the_seat_blinds_what_parties_told() -> None:
     frame = frame_of(table.study)
     told = [int.from_bytes(text, "big") for text in texts_until(table, PERMUTED)]
     p = int.from_bytes(table.mail[table.tags[1]][AGREED, table.tags[0]][10:], "big")
-    key = SecretKey(p, int.from_bytes(texts_until(table, AGREED)[0], "big") // p)
+    key = PaillierSecret(p, int.from_bytes(texts_until(table, AGREED)[0], "big") // p)
     back = numbers(table.documents[SEATS[3]][: 2 * frame.modulus * len(told)], 2 * frame.modulus)
     assert not {*told} & {*back}
     assert not {key.decrypt(one) % (1 << frame.bits) for one in told} >= {

@@ -32,7 +32,7 @@ from anon.protocols.board import Pages
 from anon.protocols.contract import Place
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.oblivious.comparing import PAIR
-from anon.protocols.sum.oblivious.paillier import PublicKey, RandomBytes
+from anon.protocols.sum.oblivious.paillier import PaillierKey, RandomBytes
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.study.designs import AskedSurvey
 from anon.study.manifest import Manifest, Survey
@@ -178,9 +178,9 @@ def texts_of(pages: Pages, survey: int) -> list[bytes] | None:
     return list(said.values()) if [*said] == [*parties(pages)] else None
 
 
-def parties_key(pages: Pages) -> PublicKey:
+def parties_key(pages: Pages) -> PaillierKey:
     """The key that the first party told."""
-    return PublicKey(int.from_bytes(next(iter(pages[1].texts(AGREED).values())), "big"))
+    return PaillierKey(int.from_bytes(next(iter(pages[1].texts(AGREED).values())), "big"))
 
 
 def pairs(many: int) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ _ROUNDS: Final = 8
 
 
 @frozen
-class PublicKey:
+class PaillierKey:
     """The modulus n. Plaintexts are modulo n and ciphertexts modulo its square."""
 
     n: int
@@ -46,16 +46,16 @@ class PublicKey:
 
 
 @frozen
-class SecretKey:
+class PaillierSecret:
     """Both primes."""
 
     p: int = field(repr=False)
     q: int = field(repr=False)
 
     @property
-    def public(self) -> PublicKey:
+    def public(self) -> PaillierKey:
         """The part that everybody may have."""
-        return PublicKey(self.p * self.q)
+        return PaillierKey(self.p * self.q)
 
     def decrypt(self, cipher: int) -> int:
         """The plaintext, modulo each prime and then put together."""
@@ -66,12 +66,12 @@ class SecretKey:
         return of_q + self.q * ((of_p - of_q) * pow(self.q, -1, self.p) % self.p)
 
 
-def generated(bits: int, random_bytes: RandomBytes) -> SecretKey:
+def generated(bits: int, random_bytes: RandomBytes) -> PaillierSecret:
     """A key whose modulus has exactly so many bits, a multiple of 16. It follows from the random bytes."""
     p = q = _prime(bits // 2, random_bytes)
     while p == q:
         q = _prime(bits // 2, random_bytes)
-    return SecretKey(p, q)
+    return PaillierSecret(p, q)
 
 
 def _prime(bits: int, random_bytes: RandomBytes) -> int:
