@@ -159,6 +159,7 @@ _SECTIONS: Mapping[str, str] = {
     "MaskedMoments": '`[design]` with `kind = "masked-moments"`',
     "MaskedAveraging": '`[design]` with `kind = "masked-averaging"`',
     "MaskedTransfer": '`[design]` with `kind = "masked-transfer"`',
+    "ObliviousAveraging": '`[design]` with `kind = "oblivious-averaging"`',
     "TellerPlace": "`[[tellers]]`",
     "GivenFile": "`[[given]]`",
     "Schedule": "`[schedule]`",

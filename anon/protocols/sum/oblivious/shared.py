@@ -96,12 +96,12 @@ class ObliviousShared(WrittenSum):
             *((taken(survey, study.records),) if study.records else ()),
             say(
                 "One share shows nothing. Only the sum of all parties' weights is opened, and only if every party "
-                "writes in each round.",
+                "writes in each round."
             ),
             say(
-                "The party with the fewest records adds noise, which keeps the published mean to epsilon {epsilon} for "
-                "each of your records by itself. Numbers of records count as known in this: the noise is wider where "
-                "the smallest number is smaller, so the mean tells something of that number.",
+                "The party with the fewest records adds noise. It keeps the published mean to epsilon {epsilon} for "
+                "each of your records by itself. Numbers of records count as known here: a smaller smallest number "
+                "gives wider noise, so the mean tells something of it.",
                 epsilon=format_epsilon(epsilon),
             ),
             say(
@@ -109,8 +109,8 @@ class ObliviousShared(WrittenSum):
                 "the noise off, and then knows the exact sum of all others' weights."
             ),
             say(
-                "If any party works with the aggregator, the two learn every party's number of records. If the first "
-                "party does, they learn the exact sum of all weights. Nothing shows that to you."
+                "If any party works with the aggregator, the two learn every party's number of records. With the first "
+                "party it learns the exact sum of all weights too. Nothing shows that to you."
             ),
             say("The aggregator learns in which order the numbers of records stand, and not whose each of them is."),
             say(
