@@ -89,6 +89,7 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "MaskedMoments": '"masked-moments"',
         "MaskedAveraging": '"masked-averaging"',
         "MaskedTransfer": '"masked-transfer"',
+        "ObliviousAveraging": '"oblivious-averaging"',
         "TellerPlace": "[[tellers]]",
         "GivenFile": "[[given]]",
     }

@@ -28,7 +28,7 @@ from tests.support.oblivious_study import HELD, oblivious_study
 from tests.support.protocols import parse_proposal
 
 Says = Callable[[int, int, OpenShares], OpenShares]
-"""What a party says in a survey, in place of what its part made."""
+"""The words of a party in a survey, in place of those that its part made."""
 
 
 def manifest(text: str = "") -> Manifest:
@@ -48,7 +48,7 @@ def honest(_party: int, _survey: int, made: OpenShares) -> OpenShares:
 
 @define
 class Table:
-    """`says`: what parties say. After `play`: `documents`, the mail of each reader, and the round that ended it all."""
+    """`says`: the parties' words. After `play`: `documents`, the mail of each reader, and the round that ended it all."""
 
     study: Manifest = field(factory=manifest)
     held: Sequence[Sequence[tuple[object, ...]]] = HELD

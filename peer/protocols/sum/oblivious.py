@@ -45,7 +45,7 @@ class ObliviousPart:
         return ()
 
     def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
-        """What the seat said has its length, and its modulus the study's bits."""
+        """The seat's documents have their lengths, and its modulus the study's bits."""
         frame, many = messages.frame_of(manifest), len(messages.parties(read_pages(manifest, documents)))
         for number, body in _said(documents).items():
             modulus = int.from_bytes(body[: frame.modulus], "big")
