@@ -159,6 +159,11 @@ def read_pages(study: Manifest, documents: Sequence[DocumentArrived]) -> dict[in
     }
 
 
+def pages_in(study: Manifest, documents: Mapping[Place, bytes]) -> dict[int, BoardPage]:
+    """The same among published documents."""
+    return {part: read_page(study, part, body) for (kind, part), body in documents.items() if kind == PAGE}
+
+
 def check_tokens(
     study: Manifest, roster_digest: bytes, pages: Sequence[BoardPage], random_bytes: Callable[[int], bytes]
 ) -> None:

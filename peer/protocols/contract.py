@@ -115,6 +115,30 @@ class CorrespondingPart(PeerPart, Protocol):
         results of a study are spelled, and never leaves."""
 
 
+class LettersAlone:
+    """The part of a `CorrespondingPart` that writes all of its answers, reads the board alone, and keeps nothing."""
+
+    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
+        """None."""
+        return ()
+
+    def answers(
+        self,
+        manifest: Manifest,
+        record: Record,
+        slots: Sequence[tuple[int, int]],
+        documents: Sequence[DocumentArrived],
+    ) -> tuple[Answer, ...]:
+        """None."""
+        return ()
+
+    def received(
+        self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
+    ) -> Mapping[Place, bytes]:
+        """None."""
+        return {}
+
+
 def part_of(manifest: Manifest) -> PeerPart:
     """The part of the study's protocol. Raises `Malformed` where the program has none."""
     if (part := parts_of(manifest).peer) is None:

@@ -22,6 +22,7 @@ PROTOCOLS: Final = Protocols((
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
+    import anon.protocols.sum.oblivious.shared  # noqa: F401
     import peer.protocols.sum.masks
     import peer.protocols.sum.oblivious
     import peer.protocols.sum.part  # noqa: F401  (loading them is all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -16,9 +17,12 @@ from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.oblivious.layout import ROUNDS
 from anon.protocols.sum.oblivious.messages import epsilon_of, spread, weights_of, weights_survey
 from anon.protocols.vectors.averaging import AveragedWeights
+from anon.queries import process
 from anon.transparency.documents import encode_chain
+from benchmarks.oblivious import lived
 from examples.testing import all_contents
 from peer.protocols.sum.part import vector_of
+from peer.rules.lifecycle import State
 from tests.support.letters_world import after, go_on
 from tests.support.masks_study import members
 from tests.support.oblivious_study import HELD, SIZES, oblivious_study
@@ -96,3 +100,28 @@ async def test_a_party_that_stops_ends_the_study_for_all(tmp_path: Path, turn: i
         for app in world.peers[:4]:
             (status,) = app.status()
             assert status.spent == (world.live.manifest.epsilon if turn >= 2 else 0)
+
+
+@pytest.mark.slow
+async def test_weights_are_shared_in_a_child_that_opens_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on an owner's machine: all code of the protocol is there before the child gives up everything."""
+
+    async def in_children(work: process.Work, _seconds: float) -> bytes:
+        return await asyncio.to_thread(process.in_a_child, work, 60.0)
+
+    monkeypatch.setattr("examples.testing.at_once", in_children)
+    monkeypatch.setattr(L2Laplace, "vector", lambda _self, length, _random: [0] * length)
+    async with members(tmp_path, oblivious_study(), HELD) as world:
+        await world.go_on()
+        assert weights(model_of(await published(world.live))) == shape_mean(world, exact(world))
+
+
+@pytest.mark.slow
+def test_five_parties_with_keys_of_3072_bits(tmp_path: Path) -> None:
+    """124 weights in three plaintexts, and real noise."""
+    outcome = lived(tmp_path, parties=5, weights=124, records=60, bits=3072)
+    assert outcome.audit.ok and set(outcome.states) == {State.FINISHED}
+    model = outcome.results["model", 0]
+    assert isinstance(model, LinearModel) and len(model.weights) == 123

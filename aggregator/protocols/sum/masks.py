@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from aggregator.protocols.contract import LearningResult, ReportPart
-from aggregator.protocols.linear_report import linear_report
-from aggregator.protocols.sum.part import HiddenVectors, LearnedLinear, linear_of
+from aggregator.protocols.contract import LearningResult
+from aggregator.protocols.sum.part import LearnedLinear, OpenedSum, linear_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.board import PAGE, BoardPage, read_page
+from anon.protocols.board import pages_in
 from anon.protocols.contract import Place
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
@@ -22,12 +21,12 @@ from anon.study.manifest import Manifest
 
 
 @frozen
-class OpeningPart(HiddenVectors):
+class OpeningPart(OpenedSum):
     """See `aggregator.protocols.contract`."""
 
     def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
         """True where the sum can no longer be opened."""
-        pages, least = _pages(study, documents), masking_of(study.part).least
+        pages, least = pages_in(study, documents), masking_of(study.part).least
         if number == CAME:
             return not agreed(pages, least)
         if number == VECTOR:
@@ -42,20 +41,10 @@ class OpeningPart(HiddenVectors):
             raise Malformed("masks: too few opened what came, or their shares do not fit")
         return LearnedLinear(linear_of(study, vector_survey(study), found, documents.get(GIVEN, b"")))
 
-    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
-        """The linear model's columns."""
-        if not isinstance(learned, LearnedLinear):
-            raise TypeError(f"not learned by the protocol of masks: {type(learned).__name__}")
-        return linear_report(learned.model)
-
-
-def _pages(study: Manifest, documents: Mapping[Place, bytes]) -> dict[int, BoardPage]:
-    return {part: read_page(study, part, body) for (kind, part), body in documents.items() if kind == PAGE}
-
 
 def _sum(study: Manifest, documents: Mapping[Place, bytes]) -> NoisySum | None:
     """The sum of all vectors that came, with the noise of each member on every entry."""
-    pages, masking = _pages(study, documents), masking_of(study.part)
+    pages, masking = pages_in(study, documents), masking_of(study.part)
     values = opened(study.study_id, pages, masking.least, shape_of(vector_survey(study)).length)
     many = len(came(pages, masking.least))
     return None if values is None else NoisySum(tuple(values), many, masking.noise, many)

@@ -12,13 +12,12 @@ from typing import Final
 
 from attrs import frozen
 
-from aggregator.protocols.contract import LearningResult, ReportPart
-from aggregator.protocols.linear_report import linear_report
-from aggregator.protocols.sum.part import HiddenVectors, LearnedLinear, linear_of
+from aggregator.protocols.contract import LearningResult
+from aggregator.protocols.sum.part import LearnedLinear, OpenedSum, linear_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.board import PAGE, Mail, Pages, read_page
+from anon.protocols.board import Mail, Pages, pages_in
 from anon.protocols.contract import Place
 from anon.protocols.sum.oblivious import comparing, messages
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SHORT, numbers, pairs, spelled, stream
@@ -41,13 +40,13 @@ Draw = Callable[[int], bytes]
 
 
 @frozen
-class CharliePart(HiddenVectors):
+class CharliePart(OpenedSum):
     """See `aggregator.protocols.contract`."""
 
     def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
         """True unless every party wrote what its round asks, and the seat too."""
         silent = number in SEATS and documents.get(SEATS[number]) == NOTHING
-        return silent or _fails(study, number, _pages(study, documents))
+        return silent or _fails(study, number, pages_in(study, documents))
 
     def answered(
         self,
@@ -59,7 +58,7 @@ class CharliePart(HiddenVectors):
         random_bytes: Draw,
     ) -> bytes:
         """Keys, blinded sizes with comparisons, the encrypted choice, and the sum of the seat's shares."""
-        pages = _pages(study, documents)
+        pages = pages_in(study, documents)
         seat, drawn = _Seat(study, secret, pages, mail), stream("seat", random_bytes(32))
         with suppress(LookupError):
             if not _fails(study, number, pages):
@@ -76,7 +75,7 @@ class CharliePart(HiddenVectors):
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The mean of all weights, with one noise."""
         survey, frame, n = messages.weights_survey(study), messages.frame_of(study), _modulus(study, documents)
-        texts, told = messages.texts_of(_pages(study, documents), messages.OPENING), documents[SEATS[6]]
+        texts, told = messages.texts_of(pages_in(study, documents), messages.OPENING), documents[SEATS[6]]
         if texts is None or len(told) != frame.vector:
             raise Malformed("oblivious: a party, or the seat, told no sum")
         total = messages.added([told, *(text[: frame.vector] for text in texts)], frame.modulus, n)
@@ -84,12 +83,6 @@ class CharliePart(HiddenVectors):
         widest = messages.spread(shape, shape.fewest, messages.epsilon_of(study.surveys))
         noisy = NoisySum(frame.unpacked(total, n), len(texts), widest**2 * (shape.length + 1), 1)
         return LearnedLinear(linear_of(study, survey, noisy))
-
-    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
-        """The linear model's columns."""
-        if not isinstance(learned, LearnedLinear):
-            raise TypeError(f"not learned by the oblivious protocol: {type(learned).__name__}")
-        return linear_report(learned.model)
 
 
 class _Seat:
@@ -147,10 +140,6 @@ class _Seat:
         letters = [self._mail[messages.SHARES, tag][2 * SHORT :] for tag in tags]
         noise = spelled([key.decrypt(cipher) for cipher in ciphers], frame.modulus)
         return spelled(messages.added([noise, *letters], frame.modulus, key.public.n), frame.modulus)
-
-
-def _pages(study: Manifest, documents: Mapping[Place, bytes]) -> Pages:
-    return {part: read_page(study, part, body) for (kind, part), body in documents.items() if kind == PAGE}
 
 
 def _modulus(study: Manifest, documents: Mapping[Place, bytes]) -> int:

@@ -63,6 +63,17 @@ class HiddenVectors:
 
 
 @frozen
+class OpenedSum(HiddenVectors):
+    """The part of one whose members open a sum together, from which a linear model follows."""
+
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
+        """The linear model's columns."""
+        if not isinstance(learned, LearnedLinear):
+            raise TypeError(f"not learned from an opened sum: {type(learned).__name__}")
+        return linear_report(learned.model)
+
+
+@frozen
 class SumPart(HiddenVectors):
     """See `aggregator.protocols.contract`."""
 

@@ -5,7 +5,7 @@ Pure. A member's secrets follow from the random bytes of its earlier letters (`C
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from anon.ldp import RandomBytes
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.protocols.board import Pages
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.outgoing import Answer, OpenShares
+from anon.protocols.outgoing import OpenShares
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import (
     KEYS,
@@ -38,7 +38,7 @@ from anon.protocols.sum.masks.masking import (
 from anon.protocols.sum.masks.shared import MasksShared
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.study.manifest import Manifest, Survey
-from peer.protocols.contract import Correspondence
+from peer.protocols.contract import Correspondence, LettersAlone
 from peer.protocols.sum.part import vector_of
 
 _SEED = 32
@@ -46,7 +46,7 @@ _SIZES = {KEYS: SECRET, SHARES: SECRET + 2 * _SEED}
 
 
 @frozen
-class MasksPart:
+class MasksPart(LettersAlone):
     """See `peer.protocols.contract`."""
 
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
@@ -58,16 +58,6 @@ class MasksPart:
         given = {(one.kind, one.part): one.body for one in documents if one.kind == GIVEN[0]}
         if given:
             MasksShared().check_given(manifest, given)
-
-    def answers(
-        self,
-        manifest: Manifest,
-        record: Record,
-        slots: Sequence[tuple[int, int]],
-        documents: Sequence[DocumentArrived],
-    ) -> tuple[Answer, ...]:
-        """None: all is written."""
-        return ()
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         """See `PeerPart`."""
@@ -107,12 +97,6 @@ class MasksPart:
         if not agreed(pages, least):
             return OpenShares(bytes(survey.size), ())
         return OpenShares(opening(pages, known.mail, known.tag, survey.size // SHARE, least), ())
-
-    def received(
-        self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
-    ) -> Mapping[Place, bytes]:
-        """None: the model is everybody's."""
-        return {}
 
 
 def _shared(survey: Survey, known: Correspondence, own: bytes, seed: bytes) -> tuple[bytes, ...]:

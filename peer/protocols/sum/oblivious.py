@@ -16,14 +16,14 @@ from anon.errors import Malformed
 from anon.ldp import RandomBytes
 from anon.noise.l2_laplace import L2Laplace
 from anon.protocols.board import Pages, read_pages
-from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.outgoing import Answer, OpenShares
+from anon.protocols.contract import DocumentArrived, Record
+from anon.protocols.outgoing import OpenShares
 from anon.protocols.sum.oblivious import comparing, messages
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SEED, SHORT, numbers, spelled, stream
 from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, below, generated
 from anon.protocols.sum.oblivious.sections import MOST
 from anon.study.manifest import Manifest, Survey
-from peer.protocols.contract import Correspondence
+from peer.protocols.contract import Correspondence, LettersAlone
 from peer.protocols.sum.part import vector_of
 
 _SIZES = {
@@ -37,12 +37,8 @@ _SIZES = {
 
 
 @frozen
-class ObliviousPart:
+class ObliviousPart(LettersAlone):
     """See `peer.protocols.contract`."""
-
-    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
-        """None but the board."""
-        return ()
 
     def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
         """The seat's documents have their lengths, and its modulus the study's bits."""
@@ -52,16 +48,6 @@ class ObliviousPart:
             fits = number != 1 or (modulus % 2 and modulus.bit_length() == 8 * frame.modulus)
             if len(body) != frame.seat(number, many) or not fits:
                 raise Malformed("seat: expected another length, or other keys; nothing is sent")
-
-    def answers(
-        self,
-        manifest: Manifest,
-        record: Record,
-        slots: Sequence[tuple[int, int]],
-        documents: Sequence[DocumentArrived],
-    ) -> tuple[Answer, ...]:
-        """None: all is written."""
-        return ()
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         """See `PeerPart`."""
@@ -105,12 +91,6 @@ class ObliviousPart:
                         text = party.opening()
         empty = [bytes(survey.letter_size)] * (survey.m - len(letters))
         return OpenShares(text.ljust(survey.size, b"\0"), (*letters, *empty))
-
-    def received(
-        self, manifest: Manifest, known: Correspondence, documents: Sequence[DocumentArrived]
-    ) -> Mapping[Place, bytes]:
-        """None: the model is everybody's."""
-        return {}
 
 
 def _said(documents: Sequence[DocumentArrived]) -> dict[int, bytes]:
