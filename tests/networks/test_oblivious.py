@@ -97,8 +97,13 @@ async def test_a_party_that_stops_ends_the_study_for_all(tmp_path: Path, turn: i
         assert world.live.state == "ended"
         bodies = await published(world.live)
         assert ("unsummed", 0) in bodies and ("model", 0) not in bodies
+        result = audit_documents(
+            encode_chain(world.live.chain), dict(enumerate(bodies.values())), contents=await all_contents(world.live)
+        )
+        assert result.ok, result.lines()
         for app in world.peers[:4]:
             (status,) = app.status()
+            assert status.state is State.FINISHED and f"ended after its round {turn + 1}" in str(status.reason)
             assert status.spent == (world.live.manifest.epsilon if turn >= 2 else 0)
 
 
