@@ -45,7 +45,7 @@ ROUNDS: Final = (
 _KINDS: Final = ("keys", "agreed", "shares", "posted", "permuted", "compared", "noise", WEIGHTS)
 _SLOTS: Final = tuple(Slot(number, (Row(number, 1),)) for number in range(len(_KINDS)))
 _LARGEST: Final = 2**62
-"""Of a sum's entry. Noise is longer than twice its mean and 128 scales with chance e^-60."""
+"""Of a sum's entry. Noise is longer than twice its mean and 128 scales with chance e^-100."""
 
 
 def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
