@@ -48,7 +48,7 @@ def honest(_party: int, _survey: int, made: OpenShares) -> OpenShares:
 
 @define
 class Table:
-    """`says`: the parties' words. After `play`: `documents`, the mail of each reader, and the round that ended it all."""
+    """`says`: the parties' words. After `play`: `documents`, each reader's mail, and the round that ended it all."""
 
     study: Manifest = field(factory=manifest)
     held: Sequence[Sequence[tuple[object, ...]]] = HELD
