@@ -10,6 +10,7 @@ import pytest
 from tests.support import command_line
 from tests.support.sum_evidence import Evidence, shown
 from tests.support.sum_programs import AGGREGATOR, Plan, sum_programs
+from tests.support.sum_subjects import gradient
 
 RELAYED = "before-commit-of-list"
 """Of an aggregator: the tellers have the shares of all peers, and none has a list of them."""
@@ -20,12 +21,12 @@ KILLS = {
     AGGREGATOR: (f"{RELAYED}:2",),
 }  # fmt: skip
 TELLERS = Plan(
-    12, 2, 2, 60, 40, 30,
+    gradient(2), 12, 2, 60, 40, 30, returning=True,
     points={"students": ("before-commit-of-noisy-share",), "clinic": ("after-commit-of-noisy-share:2",)},
 )  # fmt: skip
-KILLED_AGGREGATOR = Plan(12, 2, 2, 60, 40, 30, {AGGREGATOR: (RELAYED, LATE)})
-MANY = Plan(200, 4, 3, 90, 60, 40, KILLS)
-THROUGH_TOR = Plan(60, 2, 3, 100, 90, 60, KILLS, tor=True)
+KILLED_AGGREGATOR = Plan(gradient(2), 12, 2, 60, 40, 30, {AGGREGATOR: (RELAYED, LATE)}, returning=True)
+MANY = Plan(gradient(3), 200, 4, 90, 60, 40, KILLS, returning=True)
+THROUGH_TOR = Plan(gradient(3), 60, 2, 100, 90, 60, KILLS, returning=True, tor=True, wall=True)
 
 
 @pytest.mark.parametrize("plan", [
@@ -51,8 +52,8 @@ async def test_a_study_by_programs_that_are_killed(
         await study.command("aggregator", "export", published, "--home", study.home)
         audited = await study.command("aggregator", "audit", published)
         assert audited["verdict"] == "all-checked" and audited["model_checked"], audited
-        assert audited["not_summed"] == {str(turn): 0 for turn in range(plan.rounds)}
-        for turn in range(plan.rounds):
+        assert audited["not_summed"] == {str(turn): 0 for turn in range(evidence.rounds)}
+        for turn in range(evidence.rounds):
             sent, told = len(evidence.left[turn]), len(evidence.acknowledged[turn])
             print(
                 f"round {turn}: {evidence.online(turn)} of {plan.peers} online, {sent} sent, {told} acknowledged, "

@@ -23,15 +23,15 @@ from examples.clock import ClockFile, Party, Shifts
 CLOCK, KEEPER, NOISE = "ANONML_TEST_CLOCK", "ANONML_TEST_KEEPER", "ANONML_TEST_NOISE"
 
 
-def note_noise(file: Path) -> None:
-    """From now on each draw is in the file before a teller has it."""
+def note_noise(place: Callable[[], Path]) -> None:
+    """From now on each draw is in the file of that place before it is used."""
     from anon.noise import DiscreteGaussian
 
     draw = DiscreteGaussian.vector
 
     def noted(self: DiscreteGaussian, length: int, random_bytes: Callable[[int], bytes]) -> list[int]:
         drawn = draw(self, length, random_bytes)
-        with file.open("a") as notes:
+        with place().open("a") as notes:
             notes.write(json.dumps(drawn) + "\n")
         return drawn
 
@@ -60,5 +60,5 @@ if __name__ == "__main__":
     if KEEPER in os.environ:
         sleep_by(Party(Path(os.environ[CLOCK]), Path(os.environ[KEEPER]), bars=True))
     if NOISE in os.environ:
-        note_noise(Path(os.environ[NOISE]))
+        note_noise(lambda: Path(os.environ[NOISE]))
     main()

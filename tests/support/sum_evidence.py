@@ -1,4 +1,4 @@
-"""The claims that hold of a study of sums that is over, whoever was offline or killed: found again in everybody's
+"""The claims that hold of a study of sums that is over, whoever was away or killed: found again in everybody's
 files."""
 
 from __future__ import annotations
@@ -7,20 +7,27 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 
 from attrs import define, field
 
 from aggregator.rules.acceptance import OpenedPacket, PacketRules, open_packet
 from aggregator.store.home import open_home
 from anon.protocols.contract import Record
+from anon.protocols.sum.design import GRADIENT
+from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import parse_list
-from anon.wire.packets import Occasion
+from anon.wire.packets import Occasion, PublishedPacket
+from peer.data.evaluate import evaluated
 from peer.protocols.sum.part import vector_of
-from tests.support.sum_peers import is_offline, row_of
-from tests.support.sum_programs import SumStudy
+from peer.store.home import PeerHome
+from tests.support.sum_programs import AGGREGATOR, SumStudy
 from tests.support.sums import NAMES
+from tests.support.views import found, held, kept, of_integers
+
+SECONDS = 60.0
 
 
 @define
@@ -30,8 +37,11 @@ class Evidence:
     study: SumStudy
     left: dict[int, dict[bytes, int]] = field(factory=dict)
     acknowledged: dict[int, dict[bytes, int]] = field(factory=dict)
+    packets: dict[tuple[int, int], PublishedPacket] = field(factory=dict)
+    """By peer and round, as the aggregator opens it."""
     bodies: Counter[tuple[int, int]] = field(factory=Counter)
     """By peer and round, how many different packets left."""
+    records: dict[int, Record] = field(factory=dict)
 
     @classmethod
     def of(cls, study: SumStudy) -> Evidence:
@@ -53,6 +63,7 @@ class Evidence:
             opened = open_packet(rules, bytes.fromhex(body))
             assert isinstance(opened, OpenedPacket)
             seen[body] = self.study.manifest.surveys[opened.packet.survey].round, opened.packet.tag
+            self.packets[peer, seen[body][0]] = opened.packet
             self.bodies[peer, seen[body][0]] += 1
         turn, tag = seen[body]
         for place, words in ((self.left, None), (self.acknowledged, ("accepted",))):
@@ -61,13 +72,18 @@ class Evidence:
 
     def demand_all(self) -> None:
         """Nothing lost, nothing counted twice, nothing noised twice, and everybody charged once."""
-        for turn in range(self.study.plan.rounds):
-            self._demand_offline_silent(turn)
+        for turn in range(self.rounds):
+            self._demand_away_silent(turn)
             self._demand_listed(turn)
             self._demand_one_noise(turn)
             self._demand_exact(turn)
         for one in self.study.outcomes:
             self._demand_settled(one)
+
+    @property
+    def rounds(self) -> int:
+        """How many the study has."""
+        return len(self.study.manifest.surveys)
 
     def listed(self, turn: int) -> list[bytes]:
         """The tags of the one list of a round."""
@@ -75,11 +91,12 @@ class Evidence:
         return list(parse_list(slot.accepted, self._occasion(turn)).tags)
 
     def online(self, turn: int) -> int:
-        """How many peers were not offline."""
-        return sum(not is_offline(number, turn) for number in range(self.study.plan.peers))
+        """How many peers were not away."""
+        return sum(not self.study.plan.is_away(number, turn) for number in range(self.study.plan.peers))
 
-    def _demand_offline_silent(self, turn: int) -> None:
-        assert all(not is_offline(peer, turn) for peer in self.left[turn].values()), "a peer sent while offline"
+    def _demand_away_silent(self, turn: int) -> None:
+        away = self.study.plan.is_away
+        assert not any(away(peer, turn) for peer in self.left[turn].values()), "a peer sent while it was away"
         assert all(count == 1 for count in self.bodies.values()), "two packets of one peer and round"
 
     def _demand_listed(self, turn: int) -> None:
@@ -87,7 +104,7 @@ class Evidence:
         tags = self.listed(turn)
         assert len(set(tags)) == len(tags)
         assert set(self.acknowledged[turn]) <= set(tags), "an acknowledged packet was lost"
-        assert set(tags) <= set(self.left[turn]), "a packet that no peer sent was summed"
+        assert set(tags) <= set(self.left[turn]), "a packet that no peer sent is there"
         if not self.study.plan.tor:
             assert set(tags) == set(self.acknowledged[turn])
 
@@ -102,32 +119,75 @@ class Evidence:
 
     def _demand_exact(self, turn: int) -> None:
         """The published sum without one draw of each teller's noise is the exact sum of the packets on its list."""
-        senders = [self.left[turn][tag] for tag in self.listed(turn)]
-        manifest, documents = self.study.manifest, self.study.documents()
-        sums = read_sums(manifest, documents, turn + 1)
-        weights = standing_after(manifest, sums[:turn]).weights
-        vectors = [vector_of(manifest, manifest.surveys[turn], _record(peer), weights) for peer in senders]
-        exact = [sum(entries) for entries in zip(*vectors, strict=True)]
+        sums = read_sums(self.study.manifest, self.study.documents(), turn + 1)
+        exact = self.exact(turn, self.listed(turn))
         rest = tuple(noisy - entry for noisy, entry in zip(sums[turn].values, exact, strict=True))
-        drawn = [tuple(map(sum, zip(*pair, strict=True))) for pair in product(*map(self.draws, NAMES))]
+        pairs = product(*(drawn_in(self.study.folder / f"{name}.noise") for name in NAMES))
+        drawn = [tuple(map(sum, zip(*pair, strict=True))) for pair in pairs]
         assert drawn.count(rest) == 1, "not the sum of the listed packets with one noise of each teller"
 
-    def draws(self, name: str) -> list[list[int]]:
-        """Every noise that a teller ever drew, also those that a killing kept from being journalled."""
-        return [json.loads(line) for line in (self.study.folder / f"{name}.noise").read_text().splitlines()]
+    def exact(self, turn: int, tags: Sequence[bytes]) -> list[int]:
+        """The sum of the vectors that those with these tags have for a round, without any noise."""
+        vectors = [self.vector(turn, self.left[turn][tag]) for tag in tags]
+        return [sum(entries) for entries in zip(*vectors, strict=True)]
+
+    def vector(self, turn: int, peer: int) -> Sequence[int]:
+        """The vector that a peer has for a round, computed anew from the data on its disk."""
+        manifest, documents = self.study.manifest, self.study.documents()
+        survey, weights = manifest.surveys[turn], ()
+        if survey.kind == GRADIENT:
+            weights = standing_after(manifest, read_sums(manifest, documents, turn)).weights
+        return vector_of(manifest, survey, self._record(peer), weights, documents.get(GIVEN, b""))
+
+    def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
+        """All that a peer made for a round and keeps, as `views` spells it."""
+        given = self.study.documents().get(GIVEN, b"")
+        survey, name = self.study.manifest.surveys[turn], f"peer {peer}"
+        own = kept(name, self.study.manifest, survey, self._record(peer), given)
+        return of_integers(f"{name}'s vector", self.vector(turn, peer)) | own
+
+    def told(self, turn: int) -> dict[str, bytes]:
+        """All that a round's sum is made of: nobody hides it."""
+        return dict(zip(NAMES, self._document(turn).slots[0].shares, strict=True))
+
+    def demand_unseen(self, turn: int) -> None:
+        """Nothing that peers keep stands at the aggregator or at a teller, nor in a packet that the aggregator opened.
+
+        All that they were told for the sum is found there.
+        """
+        homes = (AGGREGATOR, *self.study.plan.subject.tellers)
+        there = {f"{home}: {place}": value for home in homes for place, value in held(self.study.folder / home).items()}
+        there |= {log.name: log.read_bytes() for home in homes for log in self.study.folder.glob(f"{home}.*")}
+        there |= {f"packet {place}": packet.to_bytes() for place, packet in self.packets.items()}
+        for peer in self.left[turn].values():
+            assert found(there, self.secrets(turn, peer)) == []
+        told = self.told(turn)
+        assert {name for name, _ in found(there, told)} == told.keys()
+
+    def _record(self, peer: int) -> Record:
+        if peer not in self.records:
+            (folder,) = self.study.folder.glob(f"peers-*/{peer}")
+            snapshot = evaluated(self.study.manifest, PeerHome(folder).data_path, SECONDS)
+            self.records[peer] = snapshot.record
+        return self.records[peer]
 
     def _demand_settled(self, one: dict[str, object]) -> None:
-        """Each packet that was listed is found again by its peer, and costs what it says; no reservation is left."""
+        """Each packet that was listed is found again by its peer, and costs what it says; no reservation is left.
+
+        A peer that is gone for good finds nothing. It paid for what it sent, and for what it was about to send.
+        """
         manifest, peer = self.study.manifest, one["peer"]
-        assert (one["state"], one["reserved"]) == ("finished", 0), one
-        sent = [turn for turn in range(self.study.plan.rounds) if peer in self.left[turn].values()]
-        listed = {turn: {self.left[turn][tag] for tag in self.listed(turn)} for turn in sent}
-        statuses = one["slots"]
-        assert isinstance(statuses, list)
-        for turn, status in enumerate(statuses):
-            assert (status == "included") == (turn in sent and peer in listed[turn]), one
+        assert isinstance(peer, int) and isinstance(one["spent"], int) and isinstance(one["slots"], list)
+        sent = [turn for turn in range(self.rounds) if peer in self.left[turn].values()]
         made = sum(manifest.surveys[turn].epsilon for turn in sent)
-        assert isinstance(one["spent"], int) and made <= one["spent"] <= manifest.epsilon
+        assert made <= one["spent"] <= manifest.epsilon
+        if peer in self.study.plan.gone:
+            assert one["state"] != "finished", one
+            return
+        assert (one["state"], one["reserved"]) == ("finished", 0), one
+        listed = {turn: {self.left[turn][tag] for tag in self.listed(turn)} for turn in sent}
+        for turn, status in enumerate(one["slots"]):
+            assert (status == "included") == (turn in sent and peer in listed[turn]), one
 
     def _document(self, turn: int) -> RoundSums:
         return read_round_sums(self.study.documents()["sums", turn], self.study.manifest.study_id, turn)
@@ -136,9 +196,9 @@ class Evidence:
         return Occasion(self.study.manifest.study_id, turn, arrangement_of(self.study.manifest).sums[turn].slot)
 
 
-def _record(number: int) -> Record:
-    age, sleep, _cups, tired = row_of(number)
-    return Record({"age": age, "sleep": sleep}, tired)
+def drawn_in(notes: Path) -> list[list[int]]:
+    """Every noise that a program ever drew, also those that a killing kept from being journalled."""
+    return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
 
 
 def shown(seconds: Sequence[float]) -> str:

@@ -1,12 +1,17 @@
-"""Real peers of a study of sums, some thirty to a hundred in one process, of which a fifth is offline in each round.
+"""Real peers of a study of sums, some ten to a hundred in one process. They miss windows, and some go for good.
 
     python -m tests.support.sum_peers FOLDER
 
-Standard input gives one line of JSON: {"numbers", "links", "tor", "until"}, and over loopback the "clock" with its
-"keeper". Peers of even numbers are offline without a network: no byte leaves or comes while the window is open. The
-others are switched off: their process's part ends, and begins anew from the disk when the window has closed.
-`FOLDER/posts.jsonl` gets a line for each post: the peer, the kind, the sealed body, and the word that came back. The
-last line of standard output is what became of each peer.
+Standard input gives one line of JSON: {"numbers", "links", "tor", "until", "grain", "columns", "rows", "away",
+"gone"}, and the "clock" with its "keeper" if the time is virtual. `rows`, the windows `away` and the instant from which
+it is `gone` are by peer. On a virtual clock peers wake up at multiples of the `grain`, if it is not 0.
+
+Peers of even numbers miss a window without a network: no byte leaves or comes while it is open. The others are switched
+off: their process's part ends, and begins anew from the disk when the window has closed.
+
+`FOLDER/posts.jsonl` gets a line for each post: the peer, the kind, the sealed body, and the word that came back.
+`FOLDER/NUMBER.noise` gets a line for each noise that a peer adds to its data, and `late.noise` for one that it would
+have added had its answers come too late. The last line of standard output is what became of each peer.
 """
 
 from __future__ import annotations
@@ -18,6 +23,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from contextvars import ContextVar
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +37,8 @@ from anon.protocols.charge import Measure, Unit
 from anon.queries import process
 from anon.route import DirectRoute, Response, Route
 from anon.route.tor import TorKeeper, TorRoute
-from anon.study.manifest import Manifest, Window
+from anon.study.manifest import Manifest
+from anon.tables.streams import Cell
 from anon.transparency.closing import CheckedLists
 from anon.wire.invite import parse_invite
 from anon.wire.replies import parse_reply
@@ -41,25 +49,31 @@ from peer.data.importing import import_rows
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome
+from tests.support.noted_program import note_noise
 from tests.support.routes import Ask, Exchanges, onward
 
 PROGRAM = "tests.support.sum_peers"
-FIFTH = 5
 AT_ONCE = 8
 EXCHANGES = 32
 """Exchanges of one process through its tor at once."""
-LIMIT = BudgetLimit(Measure.ZCDP, Unit.PERSON, 1000 * NANO, 1000 * NANO)
-COLUMNS = ("age", "sleep", "cups", "tired")
+LIMITS = tuple(BudgetLimit(Measure.ZCDP, unit, 1000 * NANO, 1000 * NANO) for unit in Unit)
+Span = tuple[float, float]
+LATE = "late"
+LIVING: ContextVar[int | str] = ContextVar("peer", default=LATE)
+"""The number of the peer that works. Where a thread works for all of them, it makes what they send without answers."""
 
 
-def row_of(number: int) -> tuple[int, int, str, int]:
-    """The data of a peer: no two of a study have the same."""
-    return (number * 7 % 101, number % 13, "some", int(number % 3 == 0))
+@frozen
+class Grained:
+    """The sleep of a party that wakes up at multiples of some seconds alone; of 0 at any time."""
 
+    party: Party
+    grain: int
 
-def is_offline(number: int, turn: int) -> bool:
-    """One of five, another one in each round."""
-    return (number + turn) % FIFTH == 0
+    async def sleep(self, seconds: float) -> None:
+        """Awake, so many seconds later or a little more."""
+        due = self.party() + seconds
+        await self.party.until(ceil(due / self.grain) * self.grain if self.grain else due)
 
 
 @define
@@ -105,21 +119,26 @@ class Machine:
 
 @define
 class Resident:
-    """One peer."""
+    """One peer. `away`: the windows that it misses, from when to when; `gone`: from when it does nothing more."""
 
     number: int
     link: str
     machine: Machine
+    away: Sequence[Span]
+    gone: float
     way: Noting = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.way = Noting(self.number, self.machine.route(), self.machine.folder / "posts.jsonl")
+
+    def hold(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """The data of its owner."""
         home = PeerHome(self.machine.folder / str(self.number))
         home.prepare()
-        import_rows(home.data_path, "person", COLUMNS, [row_of(self.number)], durable=False)
+        import_rows(home.data_path, "person", columns, rows, durable=False)
 
     def _app(self) -> PeerApp:
-        policy = Policy(minimum_cohort=2, minimum_window=0, limits=(LIMIT,))
+        policy = Policy(minimum_cohort=2, minimum_window=0, limits=LIMITS)
         machine, home = self.machine, PeerHome(self.machine.folder / str(self.number))
         return PeerApp(
             home, lambda: self.way, machine.now, os.urandom, sleep=machine.sleep, policy=policy, evaluate=at_once,
@@ -127,7 +146,9 @@ class Resident:
         )  # fmt: skip
 
     async def live(self) -> dict[str, Any]:
-        """Join, and take part until the study is over; each round that it is offline in, it misses."""
+        """Join, and take part until the study is over, or until it is gone; each round that it is away in, it misses.
+        """
+        LIVING.set(self.number)
         await self.machine.sleep(2 * LOOK_SECONDS)  # by then the aggregator has seen what was published
         app = self._app()
         try:
@@ -135,39 +156,44 @@ class Resident:
                 invite = parse_invite(self.link)
                 manifest = await app.manifest(invite)
                 await app.join(invite, manifest.epsilon)
-            windows = [one.window for one in manifest.surveys if is_offline(self.number, one.round)]
             if self.number % 2:
-                for window in windows:
-                    app = await self._switched_off(app, window)
+                for span in self.away:
+                    app = await self._switched_off(app, *span)
                 await self._run(app)
             else:
-                await asyncio.gather(self._run(app), *map(self._without_network, windows))
+                await asyncio.gather(self._run(app), *(self._without_network(*span) for span in self.away))
             return self._outcome(app, manifest)
         finally:
             app.close()
 
-    async def _run(self, app: PeerApp) -> None:
-        await app.run(self.machine.until - self.machine.now(), once=True)
-
-    async def _switched_off(self, app: PeerApp, window: Window) -> PeerApp:
-        """Run until the window opens; another peer from the same disk, once it has closed."""
-        running = asyncio.create_task(self._run(app))
-        await self._until(window.opens)
-        running.cancel()
+    async def _run(self, app: PeerApp, until: float = inf) -> None:
+        """Run until the study is over or, before that, until this instant."""
+        if (end := min(until, self.gone)) <= self.machine.now():
+            return
+        running = asyncio.create_task(app.run(self.machine.until - self.machine.now(), once=True))
+        turning = asyncio.create_task(self._until(end))
+        await asyncio.wait({running, turning}, return_when=asyncio.FIRST_COMPLETED)
+        turning.cancel()
+        if not running.done():
+            running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+    async def _switched_off(self, app: PeerApp, opens: float, closes: float) -> PeerApp:
+        """Run until the window opens; another peer from the same disk, once it has closed."""
+        await self._run(app, opens)
         app.close()
-        await self._until(window.closes)
+        await self._until(closes)
         return self._app()
 
-    async def _without_network(self, window: Window) -> None:
-        await self._until(window.opens)
+    async def _without_network(self, opens: float, closes: float) -> None:
+        await self._until(opens)
         self.way.cut = True
-        await self._until(window.closes)
+        await self._until(closes)
         self.way.cut = False
 
     async def _until(self, instant: float) -> None:
-        while (left := instant - self.machine.now()) > 0:
+        while (left := min(instant, self.machine.until) - self.machine.now()) > 0:
             await self.machine.sleep(left)
 
     def _outcome(self, app: PeerApp, manifest: Manifest) -> dict[str, Any]:
@@ -186,15 +212,21 @@ async def host(folder: Path, order: dict[str, Any], party: Party | None) -> list
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         route: Callable[[], Route] = DirectRoute
         if party is not None:
-            now, sleep, route = party, party.sleep, lambda: HeldRoute(DirectRoute(), party)
+            now, sleep, route = party, Grained(party, order["grain"]).sleep, lambda: HeldRoute(DirectRoute(), party)
         if order["tor"]:
             keeper = await standing.enter_async_context(TorKeeper(folder / "tor"))
             await keeper.socks()
             gate = asyncio.Semaphore(EXCHANGES)
-            route = lambda: Gated(keeper, gate)  # noqa: E731
+            way = Gated(keeper, gate)
+            route = lambda: way if party is None else HeldRoute(way, party)  # noqa: E731
         await process.start()
+        note_noise(lambda: folder / f"{LIVING.get()}.noise")
         machine = Machine(folder, now, sleep, route, order["until"])
-        residents = [Resident(*one, machine) for one in zip(order["numbers"], order["links"], strict=True)]
+        residents = []
+        for number, link in zip(order["numbers"], order["links"], strict=True):
+            away, gone = order["away"][str(number)], order["gone"].get(str(number), inf)
+            residents.append(Resident(number, link, machine, away, gone))
+            residents[-1].hold(order["columns"], order["rows"][str(number)])
         return await asyncio.gather(*(one.live() for one in residents))
 
 

@@ -1,9 +1,9 @@
-"""A whole study of exact sums by real programs: an aggregator, two tellers, and processes of peers. Programs are
-killed.
+"""A whole study of exact sums by real programs: an aggregator, two tellers if the study has any, and processes of
+peers. Programs are killed, and peers stay away.
 
 The programs are `anonml aggregator serve` and `anonml teller serve`, started by `noted_program`. A program that was
-killed is started again at once, as a service manager does. Over loopback the time is virtual (`examples.clock`): it
-stands still while anything works, or is being started again. Through Tor it is the wall clock's.
+killed is started again at once, as a service manager does. The time is virtual (`examples.clock`), if a plan does not
+ask for the wall clock's: it stands still while anything works, or is being started again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -29,43 +30,78 @@ from tests.support.noted_program import CLOCK, KEEPER, NOISE
 from tests.support.protocols import parse_manifest
 from tests.support.served_tellers import free_port
 from tests.support.sum_peers import PROGRAM, numbers_of
-from tests.support.sums import NAMES, sum_study
+from tests.support.sum_subjects import Subject
 
 CRASH_AT = "ANONML_CRASH_AT"
-PATIENCE = 240.0
+PATIENCE = 600.0
 AGGREGATOR = "aggregator"
+
+
+FIFTH, MARGIN = 5, 10
+NEVER, ENROLLED = -2, -1
+"""Of a peer that goes for good: it does not even enrol, or it goes before the first round opens."""
 
 
 @frozen
 class Plan:
-    """How large a study is, how long its stages last in seconds of its clock, and who is killed.
+    """The study, how many take part, how long its stages last in seconds of its clock, and who is killed or away.
 
-    `points`: by program the crash points of its processes, one after the other.
+    `points`: by program the crash points of its processes, one after the other. `returning`: one of five peers is
+    offline in each round, and comes back. `gone`: by peer the last round that it lives through; then it goes for good.
+    `grain`: where it is not 0, peers wake up at multiples of so many seconds, so that several have something due at
+    once. Windows have a margin then that is longer than several such delays.
     """
 
+    subject: Subject
     peers: int
     hosts: int
-    rounds: int
     enrol: int
     settle: int
     collect: int
     points: Mapping[str, Sequence[str]] = field(factory=dict)
+    returning: bool = False
+    gone: Mapping[int, int] = field(factory=dict)
     tor: bool = False
+    wall: bool = False
+    grain: int = 0
 
     def text(self, addresses: Sequence[str]) -> str:
         """The study file."""
-        named = zip(NAMES, addresses, strict=True)
+        named = zip(self.subject.tellers, addresses, strict=True)
         tellers = "".join(f'[[tellers]]\nname = "{name}"\naddress = "{address}"\n' for name, address in named)
-        design = f'kind = "gradient"\nepsilon = 1.0\nrounds = {self.rounds}'
-        text = sum_study(design, tellers, minimum=self.peers // 2)
-        for old, new in (
-            ('enrol = "1h"', self.enrol),
-            ('settle = "10m"', self.settle),
-            ('collect = "1h"', self.collect),
-        ):
-            assert old in text
-            text = text.replace(old, f'{old.split(" ")[0]} = "{new}s"')
-        return text
+        text = self.subject.text(tellers, self.peers // 2)
+        for name in ("enrol", "settle", "collect"):
+            text, found = re.subn(rf'^{name} = ".*"$', f'{name} = "{getattr(self, name)}s"', text, flags=re.MULTILINE)
+            assert found == 1
+        margin = f'margin = "{MARGIN}s"\n' if self.grain else ""
+        return text.replace("[schedule]\n", f"[schedule]\n{margin}")
+
+    @property
+    def enrolling(self) -> int:
+        """How many peers enrol."""
+        return self.peers - [*self.gone.values()].count(NEVER)
+
+    def is_offline(self, number: int, turn: int) -> bool:
+        """True of one of five, another one in each round."""
+        return self.returning and (number + turn) % FIFTH == 0
+
+    def is_away(self, number: int, turn: int) -> bool:
+        """True of a peer that is offline, or gone for good."""
+        return self.is_offline(number, turn) or turn > self.gone.get(number, turn)
+
+    def order(self, manifest: Manifest, numbers: Sequence[int]) -> dict[str, Any]:
+        """The data of some peers, the windows that they miss, and when they go for good."""
+        windows = [(survey.round, survey.window) for survey in manifest.surveys]
+        away = {
+            number: [[window.opens, window.closes] for turn, window in windows if self.is_offline(number, turn)]
+            for number in numbers
+        }
+        last = {turn: window.closes + 1 for turn, window in windows}
+        ends = last | {NEVER: manifest.timetable.published, ENROLLED: manifest.timetable.enrol_closes + 1}
+        return {
+            "columns": self.subject.columns, "rows": {number: self.subject.rows(number) for number in numbers},
+            "away": away, "gone": {number: ends[self.gone[number]] for number in numbers if number in self.gone},
+        }  # fmt: skip
 
 
 @define
@@ -150,15 +186,18 @@ class SumStudy:
 
     async def begin(self) -> None:
         """Start the tellers and the aggregator, publish the study, and have everybody join."""
-        await asyncio.gather(*map(self._init, NAMES))
+        tellers = self.plan.subject.tellers
+        await asyncio.gather(*map(self._init, tellers))
         serve = ("--onion",) if self.plan.tor else ("--port", str(free_port()))
-        started = [self._start(name, "teller", "serve") for name in NAMES]
+        started = [self._start(name, "teller", "serve") for name in tellers]
         self.hosts = [await self._host(place) for place in range(self.plan.hosts)]
         *addresses, address = await asyncio.gather(*started, self._start(AGGREGATOR, "aggregator", "serve", *serve))
         for program in self.programs.values():
             program.keeping = asyncio.create_task(program.keep())
         file = self.folder / "study.toml"
         file.write_text(self.plan.text(addresses))
+        for name, content in self.plan.subject.given.items():
+            (self.folder / f"{name}.csv").write_bytes(content)
         loopback = () if self.plan.tor else ("--loopback",)
         await self.command("study", "publish", file, *loopback, "--home", self.home)
         self.manifest = parse_manifest(self.documents()["manifest", 0])
@@ -173,7 +212,7 @@ class SumStudy:
         await self.command("teller", "init", "--name", name, *place, "--home", self.folder / name)
 
     async def _start(self, name: str, *words: str) -> str:
-        noted = {NOISE: str(self.folder / f"{name}.noise")} if name in NAMES else {}
+        noted = {NOISE: str(self.folder / f"{name}.noise")} if name != AGGREGATOR else {}
         points = list(self.plan.points.get(name, ()))
         joins = {KEEPER: str(self.keeper.place)} if self.keeper is not None and name == AGGREGATOR else {}
         self.programs[name] = Program(words, self.folder / name, {**self._environment(), **noted, **joins}, points)
@@ -203,6 +242,8 @@ class SumStudy:
     def _order(self, host: asyncio.subprocess.Process, numbers: Sequence[int], links: Sequence[str]) -> None:
         until = self.manifest.timetable.ends + 600
         order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until}
+        order["grain"] = self.plan.grain
+        order |= self.plan.order(self.manifest, numbers)
         if self.keeper is not None:
             order |= {"clock": str(self.keeper.clock.path), "keeper": str(self.keeper.place)}
         assert host.stdin is not None
@@ -212,17 +253,17 @@ class SumStudy:
     # Going on
 
     async def through(self) -> None:
-        """The whole study, each round to its sum, and every peer to its end."""
-        enrolling = "SELECT count(*) FROM enrolments"
-        await self.until(lambda: self._one(enrolling) == self.plan.peers, "enrolled")
-        for survey in self.manifest.surveys:
+        """The whole study, each round of tellers to its sum, and every peer to its end."""
+        enrolled = "SELECT count(*) FROM enrolments"
+        await self.until(lambda: self._one(enrolled) == self.plan.enrolling, "enrolled")
+        for survey in self.manifest.surveys if self.plan.subject.tellers else ():
             await self._round(survey)
         await self.until(lambda: ("report", 0) in self.documents(), "model published")
         for host in self.hosts:
             out, _ = await host.communicate()
             assert host.returncode == 0, "".join(log.read_text() for log in self.folder.glob("peers-*.log"))
             self.outcomes += json.loads(out)
-        await self.until(lambda: all(self._over(name) for name in NAMES), "tellers finished")
+        await self.until(lambda: all(map(self._over, self.plan.subject.tellers)), "tellers finished")
 
     async def _round(self, survey: Survey) -> None:
         """From its window to its sum. A virtual clock stands still meanwhile."""
@@ -251,7 +292,7 @@ class SumStudy:
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in sorted(self.folder.glob("*.log")))
 
     def _look(self) -> None:
-        for name in NAMES:
+        for name in self.plan.subject.tellers:
             for turn, noisy in self.journal(name, "SELECT round, noisy FROM ends WHERE noisy IS NOT NULL"):
                 self.kept.setdefault((name, turn), set()).add(noisy)
 
@@ -284,7 +325,7 @@ class SumStudy:
 @asynccontextmanager
 async def sum_programs(folder: Path, plan: Plan) -> AsyncIterator[SumStudy]:
     """A study that was published and joined; every program ends with it."""
-    with nullcontext() if plan.tor else Keeper(folder / "clock", parties=plan.hosts + 1) as keeper:
+    with nullcontext() if plan.wall else Keeper(folder / "clock", parties=plan.hosts + 1) as keeper:
         study = SumStudy(folder, plan, keeper)
         try:
             await study.begin()

@@ -27,6 +27,7 @@ from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.sharing.round_document import demand_listed
+from anon.study.features import LARGEST_NUMBER
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
 
@@ -182,6 +183,8 @@ def _of_parties(study: Manifest, survey: Survey, found: NoisySum, given: bytes) 
 
 
 def _linear(study: Manifest, names: Sequence[str], weights: Sequence[float], intercept: float) -> LinearModel:
+    """The model of these weights. A member that lies under masks makes a sum of any size: weights end where numbers of
+    a model do."""
     features = tuple(study.feature(name) for name in names)
     return LinearModel(
         study=study.study_id.hex(),
@@ -189,7 +192,11 @@ def _linear(study: Manifest, names: Sequence[str], weights: Sequence[float], int
         label=study.label,
         features=features,
         columns=tuple(map(column_of, features)),
-        weights=tuple(weights),
-        intercept=intercept,
+        weights=tuple(map(_bounded, weights)),
+        intercept=_bounded(intercept),
         many=study.records is not None,
     )
+
+
+def _bounded(weight: float) -> float:
+    return max(-float(LARGEST_NUMBER), min(float(LARGEST_NUMBER), weight))

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from aggregator.protocols.sum.part import SumPart
+from aggregator.protocols.sum.part import SumPart, linear_of
+from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.transferred import transferred
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.contract import Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
-from anon.protocols.sum.design import summed_of
+from anon.protocols.sum.design import shape_of, summed_of
+from anon.protocols.sum.masks.layout import vector_survey
 from anon.protocols.sum.shared import SumShared
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.transfer import TransferredVotes
@@ -114,6 +116,20 @@ def test_the_weights_of_votes_are_where_the_loss_is_least() -> None:
     assert np.abs(slope).max() < 1e-8
     far = transferred(rows.tolist(), [3.0, 3.0, -3.0], Fraction(1, 1000))  # more than any votes can say
     assert np.isfinite(far).all() and far[0] > 1000
+
+
+@pytest.mark.parametrize("design", ["moments", "averaging", "transfer"])
+def test_a_sum_of_any_size_becomes_a_model(design: str) -> None:
+    """A member that lies under masks makes one: the study must not stand still for it."""
+    own = {"moments": MOMENTS, "averaging": AVERAGING, "transfer": TRANSFER}[design].replace('"', '"masked-', 1)
+    rows = '[[given]]\nname = "rows"\ndescription = "Rows."\nfile = "rows.csv"\n' if design == "transfer" else ""
+    text = masks_study.masks_study(own, many(40, "person")) + rows
+    study = resolve(parse_proposal(text), KEYS, 1_800_000_000, given={"rows": public()} if rows else {})
+    survey = vector_survey(study)
+    for sign in (-1, 1):
+        found = NoisySum((sign * 2**62,) * shape_of(survey).length, 4, Fraction(1), 4)
+        model = linear_of(study, survey, found, public())
+        assert all(abs(weight) <= 2**53 for weight in (model.intercept, *model.weights))
 
 
 GIVENS = {
