@@ -200,17 +200,18 @@ def leaves(study: Manifest, survey: Survey) -> Sentence:
     if survey.kind == WEIGHTS:
         return say(
             "Your machine fits a model to your records. Its {count} exact weights leave once; the records do not.",
-            count=survey.m,
+            count=shape_of(survey).length,
         )
     if survey.kind == VOTES:
         return say(
             "Your machine learns from your records, and votes on {rows} public rows. What these votes add up to leaves "
             "once, as {count} exact numbers; the records do not.",
             rows=survey.parameters[1],
-            count=survey.m,
+            count=shape_of(survey).length,
         )
     return say(
-        "Your exact answers leave, as {count} numbers: the product of every two of your values.", count=survey.m
+        "Your exact answers leave, as {count} numbers: the product of every two of your values.",
+        count=shape_of(survey).length,
     )
 
 

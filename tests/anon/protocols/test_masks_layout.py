@@ -96,7 +96,10 @@ def test_a_study_file_that_cannot_run_says_what_to_change(name: str) -> None:
 def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
     study = manifest(AVERAGING, many(20))
     said = " ".join(map(str, protocol_of(study).odds(study)))
-    for words in ("fits a model to your records", "at most 19 other members", "epsilon 1 at delta 0.000001", "invents"):
+    for words in (
+        "fits a model to your records", "Its 3 exact weights", "at most 19 other members",
+        "epsilon 1 at delta 0.000001", "invents",
+    ):
         assert words in said
     assert vector_survey(study).kind == "weights"
 
