@@ -35,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     help="Run a whole study on this machine: census, sum, mooc, averaging, transfer, masks, or a file of your own.",
 )
-PEERS = {"census": 2000, "sum": 300, "mooc": 500, "averaging": 100, "transfer": 200, "masks": 30}
+PEERS = {"census": 2000, "sum": 300, "mooc": 500, "averaging": 100, "transfer": 150, "masks": 30}
 TOR_PEERS = {"census": 300, "sum": 60, "mooc": 100, "averaging": 40, "transfer": 60, "masks": 20}
 
 
