@@ -5,12 +5,14 @@
 3. No ledger spent more than the study's price.
 4. A model was published, and whoever checks the publication finds nothing wrong with it.
 5. Through Tor each connection that carried a packet had a circuit of its own, and the log could have shown otherwise.
-6. The control is a whole study of as many people, and the numbers of both are numbers.
+6. Of parties with many records: the exact sum is a model that ranks about as well as a party alone, or better. The
+   published sum is as far from it as the declared noise puts it.
+7. The control is a whole study of as many people, and the numbers of both are numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -19,6 +21,9 @@ from attrs import frozen
 Figures = Mapping[str, Any]
 CONTROL = "control"
 _ROUNDING = 1e-6
+WORSE = 0.1
+"""AUC. In 145 simulated divisions of the census, among 6 to 200 parties, the sum without noise ranked at most .0012
+worse; .1 is more than six standard deviations from every mean."""
 
 
 @frozen
@@ -40,7 +45,8 @@ def faults(figures: Figures) -> list[str]:
 
 
 def _of_study(figures: Figures, whose: str) -> Iterator[str]:
-    for check in (*_CHECKS, *(_TOR_CHECKS if "packet_circuits" in figures else ())):
+    of_model = _PARTY_CHECKS if "records" in figures else _MODEL_CHECKS
+    for check in (*_CHECKS, *of_model, *(_TOR_CHECKS if "packet_circuits" in figures else ())):
         try:
             if not check.holds(figures):
                 yield whose + check.said(figures)
@@ -50,7 +56,16 @@ def _of_study(figures: Figures, whose: str) -> Iterator[str]:
 
 def _numbers(figures: Figures) -> bool:
     scores = [figures[name] for name in ("auc", "auc_ceiling_binned", "auc_ceiling_raw")]
-    return isinstance(figures["shown"], bool) and all(isfinite(score) and 0 <= score <= 1 for score in scores)
+    return isinstance(figures["shown"], bool) and _shares(scores)
+
+
+def _shares(scores: Iterable[float]) -> bool:
+    return all(isfinite(score) and 0 <= score <= 1 for score in scores)
+
+
+def _in_band(figures: Figures) -> bool:
+    least, most = figures["distance_band"]
+    return bool(least <= figures["distance"] <= most)
 
 
 _CHECKS = (
@@ -84,7 +99,23 @@ _CHECKS = (
     Check(
         lambda figures: figures["audited"] is True, lambda _: "the audit of what was published did not end well"
     ),
-    Check(_numbers, lambda _: "no model was published, or its scores are no numbers"),
+)
+_NO_MODEL = "no model was published, or its scores are no numbers"
+_MODEL_CHECKS = (Check(_numbers, lambda _: _NO_MODEL),)
+_PARTY_CHECKS = (
+    Check(
+        lambda figures: len(figures["models"]) > 1 and all(map(_shares, figures["models"].values())),
+        lambda _: _NO_MODEL,
+    ),
+    Check(
+        lambda figures: figures["models"]["without noise"][1] > figures["models"]["one party alone"][1] - WORSE,
+        lambda _: "without its noise the sum ranks worse than a party alone",
+    ),
+    Check(
+        _in_band,
+        lambda figures: f"the published sum is {figures['distance']:g} times as far from the exact one as the declared "
+        f"noise on average; expected {figures['distance_band'][0]:g} to {figures['distance_band'][1]:g}",
+    ),
 )
 _TOR_CHECKS = (
     Check(

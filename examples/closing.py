@@ -44,10 +44,33 @@ def _failed(found: Sequence[str]) -> Iterator[str]:
 
 
 def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
+    if "records" in figures:
+        yield from _parties(figures)
+        return
     yield f"[bold]{figures['enrolled']:,} people trained one model, and nobody handed over their data.[/]"
     yield _worth(figures) if figures["shown"] else _CHANCE
     if CONTROL in figures:
         yield _FOUND if figures[CONTROL]["shown"] else _NOTHING_FOUND
+
+
+def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"[bold]{figures['enrolled']:,} parties with {figures['records']:,} records each made one model, and none "
+        "handed over a record.[/]"
+    )
+    rows = [f"  {name:<24} {error:6.3f}   {auc:6.3f}" for name, (error, auc) in figures["models"].items()]
+    yield "\n".join([f"  {'':<24} {'error':>6}   {'AUC':>6}", *rows])
+    (error, auc), (own_error, own_auc) = (figures["models"][name] for name in ("published", "one party alone"))
+    yield (
+        f"Sharing takes the mean party's error from {own_error:.3f} to {error:.3f}, and its AUC from {own_auc:.3f} to "
+        f"{auc:.3f}, on records that no party holds. A single run tells little: its noise is drawn anew each time."
+    )
+    least, most = figures["distance_band"]
+    yield (
+        f"[bold]The noise:[/] the published sum is {figures['distance']:.2f} times as far from the exact one as "
+        f"the declared noise is long, in the root mean square. A right run lies between {least:.2f} and {most:.2f}, "
+        "but for one in a million."
+    )
 
 
 _CHANCE = (
@@ -76,8 +99,9 @@ def _worth(figures: Mapping[str, Any]) -> str:
 def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
     if not figures["local"]:
         yield (
-            f"[bold]The price for each person: {escape(inline(figures['price']))}.[/] As for what it means: "
-            f"{escape(inline(figures['promise']))}. Nobody saw a single answer, and the tellers added the noise."
+            f"[bold]The price for each {figures['unit']}: {escape(inline(figures['price']))}.[/] As for what it means: "
+            f"{escape(inline(figures['promise']))}. Nobody saw a single answer, and {figures['noise_of']} added the "
+            "noise."
         )
         return
     epsilon = figures["epsilon_record"]
@@ -109,6 +133,7 @@ def _next(report: Path | None, example: str) -> Iterator[str]:
     yield (
         "[bold]Try next:[/]\n"
         f"  anonml demo {other:<10}        another study\n"
+        "  anonml demo averaging         parties with many records (also: transfer, masks)\n"
         "  anonml demo --tor             through a private Tor network\n"
         "  anonml study init STUDY.toml  a study of your own\n"
         "  anonml peer open              the page of somebody who is asked"

@@ -24,7 +24,7 @@ from attrs import frozen
 from rich.console import Console
 
 from anon.errors import Malformed, Refused
-from examples import scenes
+from examples import parties, scenes
 from examples.checks import CONTROL, faults
 from examples.closing import kept_report, show
 from examples.private_tor import private_tor
@@ -32,15 +32,18 @@ from examples.study_run import StudyRun, Wanted
 from examples.waiting import waiting
 
 app = typer.Typer(
-    add_completion=False, help="Run a whole study on this machine: census, sum, mooc, or a study file of your own."
+    add_completion=False,
+    help="Run a whole study on this machine: census, sum, mooc, averaging, transfer, masks, or a file of your own.",
 )
-PEERS = {"census": 2000, "sum": 300, "mooc": 500}
-TOR_PEERS = {"census": 300, "sum": 60, "mooc": 100}
+PEERS = {"census": 2000, "sum": 300, "mooc": 500, "averaging": 100, "transfer": 150, "masks": 30}
+TOR_PEERS = {"census": 300, "sum": 60, "mooc": 100, "averaging": 40, "transfer": 60, "masks": 20}
 
 
 @app.command()
 def main(
-    example: Annotated[str, typer.Argument(help="census, sum, mooc, or the path of a study.toml")] = "census",
+    example: Annotated[
+        str, typer.Argument(help="census, sum, mooc, averaging, transfer, masks, or the path of a study.toml")
+    ] = "census",
     data: Annotated[Path | None, typer.Option(help="CSV of people (needed for a study of your own).")] = None,
     peers: Annotated[int, typer.Option(min=0, help="How many peers; 0: the example's own number.")] = 0,
     seed: Annotated[int | None, typer.Option(help="Which people take part; never their noise or keys.")] = None,
@@ -88,9 +91,12 @@ class Asked:
             return scenes.census(self.peers, self.seed, self.data, self.example)
         if self.example == "mooc":
             return scenes.mooc(self.peers, self.seed, folder / "logs", self.shuffle_labels)
+        if self.example in parties.RECORDS:
+            return parties.scene(self.example, self.peers, self.seed, self.data)
         if self.data is None or not Path(self.example).is_file():
             raise Malformed(
-                "demo: expected census, sum, mooc, or a study file with --data FILE.csv (`anonml study synthesize`)"
+                "demo: expected census, sum, mooc, averaging, transfer, masks, or a study file with --data FILE.csv "
+                "(`anonml study synthesize`)"
             )
         return scenes.own_study(Path(self.example), self.data, self.peers, self.seed)
 

@@ -17,7 +17,9 @@ from aggregator.lab.simulation.people import People, people_from_rows, people_fr
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed
 from anon.protocols.categories import Value
+from anon.protocols.contract import Record
 from anon.study import Proposal
+from anon.study.given import NONE_GIVEN
 from examples.census import data as census_data
 from examples.census.generate import people
 from examples.mooc.features import STUDY as MOOC_STUDY
@@ -32,7 +34,10 @@ CENSUS_TEST_ROWS = 10_000
 
 @frozen
 class Scene:
-    """`peers`: one dictionary per peer for `examples.hosting`, without its link. `train` and `test` never leave."""
+    """`peers`: one dictionary per peer for `examples.hosting`, without its link. `train` and `test` never leave.
+
+    `given`: the study's public documents by name. `held`: where a peer has many records, those of each.
+    """
 
     name: str
     study_text: str
@@ -40,6 +45,8 @@ class Scene:
     train: People
     test: People
     made_up: bool = False
+    given: Mapping[str, bytes] = NONE_GIVEN
+    held: tuple[tuple[Record, ...], ...] = ()
 
 
 def census(peers: int, seed: int, data: Path | None, example: str = "census") -> Scene:
@@ -49,19 +56,20 @@ def census(peers: int, seed: int, data: Path | None, example: str = "census") ->
     """
     text = (HERE / "census" / CENSUS_STUDIES[example]).read_text("utf-8")
     proposal = PROTOCOLS.proposal(text)
-    rows, made_up = _census_rows(data, peers, seed)
+    rows, made_up = census_rows(data, peers, seed)
     own, others = census_data.split(rows, peers, CENSUS_TEST_ROWS, seed)
     return evolve(_of_rows(example, proposal, text, own, others), made_up=made_up)
 
 
-def _census_rows(data: Path | None, peers: int, seed: int) -> tuple[list[census_data.Row], bool]:
-    """The rows to draw from; made up, which the second value tells, where no data are named and none are installed."""
+def census_rows(data: Path | None, wanted: int, seed: int) -> tuple[list[census_data.Row], bool]:
+    """The rows to draw from. Where no data are named and none are installed, so many and those of the test are made up,
+    which the second value tells."""
     try:
         return census_data.load(data), False
     except census_data.DataUnavailable as unavailable:
         if data is not None:
             raise Malformed(str(unavailable)) from None
-        return people(peers + CENSUS_TEST_ROWS, seed), True
+        return people(wanted + CENSUS_TEST_ROWS, seed), True
 
 
 def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:

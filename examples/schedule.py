@@ -10,6 +10,7 @@ from attrs import frozen
 from anon.study.proposal import Proposal
 
 DAY = 86400
+MOST = 10_000
 
 
 @frozen
@@ -22,11 +23,11 @@ class Schedule:
     collect: int
     ahead: float
 
-    def sections(self, peers: int) -> str:
-        """The study file's schedule and cohort."""
+    def sections(self, peers: int, most: int) -> str:
+        """The study file's schedule and cohort, of at most so many members, and room for all peers."""
         return (
             f'[schedule]\nenrol = "{self.enrol}s"\nsettle = "{self.settle}s"\nbinning = "{self.binning}s"\n'
-            f'collect = "{self.collect}s"\n\n[cohort]\nminimum = {max(2, peers // 2)}\nmaximum = {max(10_000, peers)}\n'
+            f'collect = "{self.collect}s"\n\n[cohort]\nminimum = {max(2, peers // 2)}\nmaximum = {max(most, peers)}\n'
         )
 
     def comes(self, peers: int, start: float, seed: int) -> list[float]:
@@ -42,10 +43,12 @@ THROUGH_TOR = Schedule(1800, 600, 1200, 1800, ahead=100.0)
 
 
 def scheduled(text: str, schedule: Schedule, peers: int) -> str:
-    """The study file with its schedule and cohort replaced."""
+    """The study file with its schedule and cohort replaced. It has no more members than the file says."""
+    stated = re.search(r"(?m)^maximum = (\d+)$", text)
+    most = min(MOST, int(stated[1])) if stated else MOST
     for name in ("schedule", "cohort"):
         text = re.sub(rf"(?ms)^\[{name}\][^\n]*\n.*?(?=^\[|\Z)", "", text)
-    return text.rstrip() + "\n\n" + schedule.sections(peers)
+    return text.rstrip() + "\n\n" + schedule.sections(peers, most)
 
 
 def with_tellers(text: str, proposal: Proposal, addresses: list[str]) -> str:

@@ -26,6 +26,7 @@ from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, status_of
 from anon.serving.onion_key import keep_keys
+from anon.study.given import read_given
 from anon.study.manifest import Manifest, Survey
 from examples.clock import Party, Shifts
 from examples.progress import keep_sight
@@ -40,20 +41,20 @@ def main() -> None:
     """Serve until stopped."""
     options = _options()
     order = json.loads(sys.stdin.readline())
-    study = Path(order["study"]).read_text("utf-8")
+    study = Path(order["study"])
     party = Party(options.clock, options.keeper, bars=True)
     with asyncio.Runner(loop_factory=party.loop) as runner, suppress(asyncio.CancelledError, KeyboardInterrupt):
         runner.run(_serve(options, party, order, study))
     party.over()
 
 
-async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: str) -> None:
+async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: Path) -> None:
     home, draw = options.home, secrets.token_bytes
     async with AggregatorApp(home, party, draw, sleep=Shifts(party).sleep, look_seconds=DAY) as aggregator:
-        proposal = PROTOCOLS.proposal(study)
+        proposal = PROTOCOLS.load_proposal(study)
         onions = keep_keys(options.home, os.urandom, 0) if options.onion else ()
         named = " ".join(onion.address() for onion in onions)
-        manifest = await aggregator.create_study(proposal, named)
+        manifest = await aggregator.create_study(proposal, named, read_given(proposal.given, study.parent))
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if onions:
             answering = aggregator.serve_onion(lambda home: onions, address.set_result)

@@ -19,8 +19,9 @@ from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.registry import charge_of
+from anon.protocols.tellers import tellers_of
 from anon.transparency.documents import find
-from examples import scenes
+from examples import parties, scenes
 from examples.clock import Keeper
 from examples.picture import Picture, shown
 from examples.processes import Child, DemoFailed, command, hosts, serving, tellers
@@ -37,7 +38,7 @@ _SAID = {
     "enrolling": "people look at the study, consent and enrol, each at a time of their own",
     "settling": "the roster is closed, and every peer checks it",
     "binning": "some peers answer where to cut, each with one perturbed bit",
-    "collecting": "every peer sends one perturbed answer, at a time of its own",
+    "collecting": "every peer sends, at a time of its own",
 }
 
 
@@ -73,7 +74,7 @@ class StudyRun:
     def figures(self) -> dict[str, Any]:
         """Run the study to its end. Raises `DemoFailed` where one of its processes ends badly."""
         wanted, count = self.wanted, self.wanted.peers
-        self._lap("read", f"{count:,} people to be peers, {len(wanted.scene.test):,} others to try the model on"
+        self._lap("read", f"data of {count:,} peers, and {len(wanted.scene.test):,} others to try the model on"
                   + (", all made up: the census data are not installed" if wanted.scene.made_up else ""))
         hosted = TOR_HOSTS if wanted.tor else HOSTS
         people = scenes.write_people(wanted.scene, wanted.folder, hosted)
@@ -112,6 +113,8 @@ class StudyRun:
         if proposal.tellers:
             names = [teller.name for teller in proposal.tellers]
             text = with_tellers(text, proposal, running.enter_context(tellers(names, wanted.folder, wanted.tor)))
+        for given in proposal.given:
+            (wanted.folder / given.file).write_bytes(wanted.scene.given[given.name])
         file = wanted.folder / "study.toml"
         file.write_text(text, "utf-8")
         return file
@@ -146,7 +149,8 @@ class StudyRun:
         if self.wanted.tor:
             figures |= {name: _added(outcomes, name) for name in ("packet_connections", "packet_circuits")}
             figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
-        return figures | (_scores(self.wanted.scene, published) if find(published.chain, "model") else {})
+        scores = parties.scores if self.wanted.scene.held else _scores
+        return figures | (scores(self.wanted.scene, published) if find(published.chain, "model") else {})
 
 
 def figures_of(
@@ -170,6 +174,8 @@ def figures_of(
         "local": is_local(manifest),
         "price": cost_in_words(manifest),
         "promise": promise_in_words(manifest),
+        "unit": str(charge_of(manifest).unit),
+        "noise_of": "the tellers" if tellers_of(manifest) else "the members",
         "epsilon_record": charge_of(manifest).amount / 1e9,
         "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
         "most_spent": max((each["most_spent"] for each in outcomes), default=0.0),

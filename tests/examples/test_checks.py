@@ -24,7 +24,18 @@ STUDY: dict[str, Any] = {
 }  # fmt: skip
 GOOD = STUDY | {CONTROL: STUDY | {"shown": False, "auc": 0.5}}
 TOR = STUDY | {"packet_connections": 501, "packet_circuits": 501, "control_requests": 20, "control_circuits": 1}
-SUCCESS = ("trained one model", "nobody handed over", "AUC", "none was lost", "nothing was found", "of their own")
+PARTIES = {name: figure for name, figure in STUDY.items() if name != "shown" and "auc" not in name} | {
+    "records": 60, "unit": "record", "price": "rho 0.1", "promise": "it holds", "noise_of": "the tellers",
+    "local": False, "distance": 1.1, "distance_band": [0.12, 2.35],
+    "models": {
+        "published": (0.18, 0.88), "without noise": (0.17, 0.89), "one party alone": (0.19, 0.87),
+        "majority": (0.24, 0.5),
+    },
+}  # fmt: skip
+SUCCESS = (
+    "made one model", "handed over a record", "trained one model", "nobody handed over", "AUC", "none was lost",
+    "nothing was found", "of their own",
+)  # fmt: skip
 
 
 def planted(where: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
@@ -68,6 +79,18 @@ FAILURES: dict[str, Callable[[dict[str, Any]], None]] = {
     "the control has no model": without(CONTROL, "shown"),
     "the control was not audited": without(CONTROL, "audited"),
 }
+PARTY_FAILURES = {
+    "a party is lost": planted("", enrolled=499),
+    "a party's packet is lost": planted("", accepted=499, lost=1),
+    "the sum has no noise": planted("", distance=0.0),
+    "the sum is not the parties'": planted("", distance=2.4),
+    "a distance that is no number": planted("", distance=float("nan")),
+    "no band": without("", "distance_band"),
+    "no models": planted("", models={}),
+    "an error that is no number": planted("", models=PARTIES["models"] | {"published": (float("nan"), 0.8)}),
+    "a sum that says the opposite": planted("", models=PARTIES["models"] | {"without noise": (0.83, 0.11)}),
+    "the audit found something": planted("", audited=False),
+}
 TOR_FAILURES = {
     "two packets shared a circuit": planted("", packet_circuits=500),
     "a packet took no circuit": planted("", packet_connections=499, packet_circuits=499),
@@ -96,6 +119,7 @@ def failed(good: dict[str, Any], plant: Callable[[dict[str, Any]], None]) -> dic
 CASES = [
     *((name, GOOD, plant) for name, plant in FAILURES.items()),
     *((name, TOR, plant) for name, plant in TOR_FAILURES.items()),
+    *((name, PARTIES, plant) for name, plant in PARTY_FAILURES.items()),
 ]
 
 
@@ -125,6 +149,14 @@ def test_no_failure_ends_with_exit_code_0(
     done = CliRunner().invoke(demo.app, ["mooc"] if CONTROL in figures else ["census"])
     assert done.exit_code == 1, done.output
     assert not [sentence for sentence in SUCCESS if sentence in plain(done.output)]
+
+
+def test_parties_are_told_of_each_model_and_of_the_noise() -> None:
+    assert faults(PARTIES) == []
+    text = said(PARTIES)
+    assert "500 parties with 60 records each made one model" in text and "published 0.180 0.880" in text
+    assert "error from 0.190 to 0.180, and its AUC from 0.870 to 0.880" in text
+    assert "1.10 times as far" in text and "price for each record" in text and "the tellers added the noise" in text
 
 
 def test_a_good_run_ends_with_exit_code_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from aggregator.lab.simulation.simulate import NO_KEYS
 from anon.protocols.resolve import resolve
-from examples import scenes
+from examples import parties, scenes
 from examples.census import data as census_data
 from examples.clock import Party
 from examples.closing import closing, kept_report
@@ -34,6 +34,7 @@ TEXTS = {
     "paper": (ROOT / "examples/census/paper.toml").read_text("utf-8"),
     "sum": (ROOT / "examples/census/sum.toml").read_text("utf-8"),
     "mooc": (ROOT / "examples/mooc/study.toml").read_text("utf-8"),
+    **{name: parties.study_text(name, 2000) for name in parties.RECORDS},
 }
 
 
@@ -109,7 +110,10 @@ CONTROLLED = {"control": FIGURES | {"shown": False, "auc": 0.52}}
 
 def test_the_price_of_sums_is_told_with_its_condition() -> None:
     text = said(
-        {"local": False, "price": "rho 0.1 (central)", "promise": "it holds if one of [bold]Ann[/] and Bo is honest"}
+        {
+            "local": False, "price": "rho 0.1 (central)", "promise": "it holds if one of [bold]Ann[/] and Bo is honest",
+            "unit": "person", "noise_of": "the tellers",
+        }
     )
     assert "rho 0.1 (central)" in text and "[bold]Ann[/]" in text and "tellers added the noise" in text
     assert "nobody has to be trusted" not in text and "epsilon 2" not in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 
 from anon.protocols.sum.standing import arrangement_of
 from anon.queries.process import Work
@@ -53,7 +52,9 @@ def contributed(aggregator: FakeAggregator) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("records", [0, NEEDED - 1, NEEDED])
-async def test_no_number_of_records_decides_whether_a_peer_enrols(tmp_path: Path, records: int) -> None:
+async def test_no_number_of_records_decides_whether_a_peer_enrols(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int
+) -> None:
     """A hostile query makes the number follow any value, which a refusal would tell uncharged. A yes runs none."""
     aggregator, ran = published(), list[float]()
 
@@ -61,12 +62,14 @@ async def test_no_number_of_records_decides_whether_a_peer_enrols(tmp_path: Path
         ran.append(seconds)
         return await at_once(work, seconds)
 
+    monkeypatch.setattr("tests.support.fake_aggregator.at_once", noted)
     app = peer(tmp_path, aggregator)
-    app._tools = evolve(app._tools, evaluate=noted)
     holding(tmp_path, records)
     assert (await app.join(aggregator.invite, aggregator.manifest.epsilon)).study == aggregator.study and ran == []
-    await advance(app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
-    assert len(aggregator.enrolments) == 1
+    await until_closed(app, aggregator)
+    assert len(aggregator.enrolments) == 6 and ran == []
+    await advance(app, aggregator, aggregator.manifest.surveys[0].window.closes)
+    assert ran
 
 
 async def test_data_that_shrinks_after_a_yes_is_sent_as_ever(tmp_path: Path) -> None:

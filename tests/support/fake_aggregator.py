@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from copy import copy
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from anon.protocols.kinds import padded_length
 from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import (
     InBuckets,
@@ -76,11 +78,11 @@ PAPER = sleep_study(
 
 
 @lru_cache(64)
-def _laid_out(text: str, now: int, protocols: Protocols) -> Manifest:
+def _laid_out(text: str, now: int, protocols: Protocols, given: tuple[tuple[str, bytes], ...]) -> Manifest:
     """The manifest but for its keys."""
     with draws.apart(f"{now} {text}"):
         keys = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
-        return resolve(protocols.proposal(text), keys, now)
+        return resolve(protocols.proposal(text), keys, now, given=dict(given))
 
 
 @define
@@ -112,14 +114,18 @@ class FakeAggregator:
 
     @classmethod
     def with_study(
-        cls, text: str = DECLARED, clock: Clock | None = None, protocols: Protocols = PROTOCOLS
+        cls,
+        text: str = DECLARED,
+        clock: Clock | None = None,
+        protocols: Protocols = PROTOCOLS,
+        given: Mapping[str, bytes] = NONE_GIVEN,
     ) -> FakeAggregator:
-        """A published study."""
+        """A published study. `given`: its public documents by name, which a test publishes."""
         key, sealing = SigningKey.generate(), os.urandom(32)
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
         manifest = evolve(
-            _laid_out(text, int(clock()), protocols),
+            _laid_out(text, int(clock()), protocols, tuple(given.items())),
             aggregator_key=bytes(key.verify_key),
             sealing_key=Opener(sealing).public_key,
             credential_key=bytes(public_key(issuer)),
