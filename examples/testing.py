@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any, Self
@@ -49,6 +50,7 @@ __all__ = ["PROTOCOLS", "MemoryRoute", "Outcome", "StudyInMemory", "run", "run_s
 
 ADDRESS = "127.0.0.1:1"
 """The address that invites name; nothing listens there."""
+NONE_AWAY: Mapping[int, float] = {}
 Tables = Mapping[str, Sequence[Mapping[str, Cell]]]
 """A person's data: each table by its name, as rows that have the same columns."""
 
@@ -264,11 +266,15 @@ class StudyInMemory:
             home, lambda: route, clock, random_bytes, sleep=clock.sleep, evaluate=at_once, protocols=self.protocols
         )
 
-    async def go_on(self, until: float = 1e12) -> None:
-        """Aggregator and real peers do what is due, in the order of time, up to `until`."""
+    async def go_on(self, until: float = 1e12, away: Mapping[int, float] = NONE_AWAY) -> None:
+        """Aggregator and real peers do what is due, in the order of time, up to `until`. A peer whose number is among
+        those `away` does nothing from that time on."""
         due: dict[int, float] = dict.fromkeys(range(len(self.peers)), self.clock())
+        news = self.clock()
         for _ in range(100_000):
-            news = self.clock() + await self.app.tick()
+            if news <= self.clock():
+                news = self.clock() + await self.app.tick()
+            due = {number: at for number, at in due.items() if at < away.get(number, inf)}
             first = min(due, key=lambda number: due[number], default=None)
             when = min(news, due[first] if first is not None else news)
             if when > until or first is None:

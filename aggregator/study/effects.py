@@ -12,7 +12,7 @@ from aggregator.rules.faults import NoSum
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
 from aggregator.store.packets import in_words, slot_of
 from aggregator.study.bucketing import credentials_buckets, publish_in_buckets, roster_buckets, transcript_buckets
-from aggregator.study.learn import counted, learn_from_counts
+from aggregator.study.learn import counted, learn_from_counts, too_few_wrote
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import ROUND_ENDS, meeting_tellers, publish_no_sum, publish_sums
 from anon.protocols.registry import protocol_of
@@ -52,7 +52,8 @@ async def _meeting_board(study: LiveStudy, event: Event | None) -> Event | None:
     await freeze_round(study)
     await publish_counts(study)
     documents = await study.round_documents()
-    if not await asyncio.to_thread(part.ends, study.manifest, study.turn, documents):
+    asked = study.manifest_bytes, study.tools.protocols, study.turn, documents
+    if not await study.tools.workers.run(too_few_wrote, *asked):
         return event
     study.no_sum = NoSum(study.turn, Why.TOO_FEW)
     return Event.NO_SUM

@@ -3,8 +3,9 @@ repeats them. Each protocol learns in its own part; the histogram's is `aggregat
 
 1. `count`: the tallies of some buckets of transcripts. Pieces are counted anywhere, and added.
 2. `counted`: the document after a round, from the tallies of its surveys.
-3. `learn_from_counts`: the results and their report, from the documents and all tallies.
-4. `report_again`: the same report in an audit, with the counts of refusals that no other document has.
+3. `too_few_wrote`: if a study of letters ends after a round.
+4. `learn_from_counts`: the results and their report, from the documents and all tallies.
+5. `report_again`: the same report in an audit, with the counts of refusals that no other document has.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import lru_cache
 
 from attrs import field, frozen
 
-from aggregator.protocols.contract import AggregatorPart, CountingPart, LearningResult, part_of
+from aggregator.protocols.contract import AggregatorPart, CountingPart, EndingPart, LearningResult, part_of
 from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
@@ -79,6 +80,15 @@ def counted(part: AggregatorPart, manifest: Manifest, number: int, tallies: Mapp
     if not isinstance(part, CountingPart):
         raise TypeError("a round with a document, of a protocol that does not count")
     return part.counted(manifest, number, tallies)
+
+
+def too_few_wrote(
+    manifest_bytes: bytes, protocols: Protocols, number: int, documents: Mapping[Place, bytes]
+) -> bool:
+    """True if the study ends after round `number`, for a worker process: to see that may take as long as to learn."""
+    manifest = _manifest(manifest_bytes, protocols)
+    part = part_of(manifest)
+    return isinstance(part, EndingPart) and part.ends(manifest, number, documents)
 
 
 def learn_from_counts(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, Protocol, runtime_checkable
 
@@ -63,6 +64,13 @@ class BoardPage:
     entries: Mapping[int, Mapping[bytes, BoardEntry]] = field(repr=False)
     packets: tuple[PublishedPacket, ...] = field(repr=False)
 
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the digests of all packets, in their order."""
+        return hashlib.sha256(
+            b"".join(entry.digest for entries in self.entries.values() for entry in entries.values())
+        ).digest()
+
     def texts(self, survey: int) -> dict[bytes, bytes]:
         """The open texts of a survey, by tag, in the order of tags."""
         return {tag: entry.written.text for tag, entry in self.entries[survey].items()}
@@ -70,6 +78,10 @@ class BoardPage:
 
 Pages = Mapping[int, BoardPage]
 """Pages by the number of their round."""
+_READ: dict[tuple[bytes, int, bytes], BoardPage] = {}
+"""Pages by study, round and exact bytes, the last ones that were read."""
+_MOST_READ = 32 * 1024 * 1024
+"""Bytes of these pages: as many as a peer keeps of a study's documents."""
 
 
 @runtime_checkable
@@ -123,11 +135,21 @@ def page_body(study: bytes, number: int, plaintexts: Sequence[bytes]) -> bytes:
 
 
 def read_page(study: Manifest, number: int, body_untrusted: bytes) -> BoardPage:
-    """The page of a round. Raises `Malformed` for one that no honest aggregator signs. Its tokens are not checked."""
-    try:
-        return _read_page(study, number, body_untrusted)
-    except Malformed:  # the words of its parts are for programs, and name a next step that owners do not have
-        raise _unfit() from None
+    """The page of a round. Raises `Malformed` for one that no honest aggregator signs. Its tokens are not checked.
+
+    The last pages are kept by their exact bytes: whoever writes in five rounds would read the first a dozen times.
+    """
+    place = study.study_id, number, body_untrusted
+    page = _READ.get(place)
+    if page is None:
+        try:
+            page = _READ[place] = _read_page(study, number, body_untrusted)
+        except Malformed:  # the words of its parts are for programs, and name a next step that owners do not have
+            raise _unfit() from None
+        kept = list(_READ)  # a copy, since other threads read pages too
+        while sum(len(body) for _study, _number, body in kept) > _MOST_READ:
+            _READ.pop(kept.pop(0), None)
+    return page
 
 
 def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> BoardPage:
@@ -142,13 +164,13 @@ def _read_page(study: Manifest, number: int, body_untrusted: bytes) -> BoardPage
     if not all(place < following for place, following in pairwise(places)):
         raise _unfit()
     entries: dict[int, dict[bytes, BoardEntry]] = {survey: {} for survey in surveys}
-    for (survey, tag), packet in zip(places, packets, strict=True):
+    for (survey, tag), packet, spelled in zip(places, packets, fields[3], strict=True):
         if survey not in entries or packet.digests or packet.occasion != occasion_of(study, packet.slot):
             raise _unfit()
         if [row.survey for row in study.slots[packet.slot].rows] != [survey]:
             raise _unfit()
         written = study.survey(survey).parse_written(packet.report)
-        entries[survey][tag] = BoardEntry(written, sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+        entries[survey][tag] = BoardEntry(written, sha256(labels.PACKET_DIGEST, spelled))
     return BoardPage(entries, packets)
 
 
@@ -190,8 +212,7 @@ def check_tokens(
 
 def _digest(study: Manifest, header: bytes, page: BoardPage) -> bytes:
     """Of all that the verdict on a page's tokens rests on."""
-    packets = (packet.to_bytes() for packet in page.packets)
-    return hashlib.sha256(encode([study.to_bytes(), header, *packets])).digest()
+    return hashlib.sha256(encode([study.to_bytes(), header, page.digest])).digest()
 
 
 def demand_members(study: Manifest, pages: Pages, members: int) -> None:
@@ -225,12 +246,17 @@ def key_of(study: Manifest, pages: Pages, tag: bytes) -> bytes | None:
 def seats_of(study: Manifest, survey: int, writer: bytes, pages: Pages) -> tuple[bytes, ...]:
     """The tags that a member writes to in a survey: its circle, or the aggregator's beside a posted text. A seat
     without a key keeps its place, and gets zeros."""
+    return _seating(study, survey, pages)(writer)
+
+
+def _seating(study: Manifest, survey: int, pages: Pages) -> Callable[[bytes], tuple[bytes, ...]]:
+    """The seats of each writer of a survey."""
     part, asked = protocol_of(study), study.survey(survey)
     if asked.m and not asked.pseudonymous:
-        return (AGGREGATOR,)
-    if not asked.m or not isinstance(part, LettersPart):
-        return ()
-    return part.circle(study, asked, writer, pages)[: asked.m]
+        return lambda _writer: (AGGREGATOR,)
+    if not asked.m or not isinstance(part, LettersPart):  # which takes long enough not to be asked for each writer
+        return lambda _writer: ()
+    return lambda writer: part.circle(study, asked, writer, pages)[: asked.m]
 
 
 def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[tuple[int, bytes], bytes]:
@@ -241,8 +267,9 @@ def mail_of(study: Manifest, pages: Pages, reader: bytes, opens: Open) -> dict[t
         for survey, entries in page.entries.items():
             if not study.survey(survey).m:
                 continue
+            seats = _seating(study, survey, earlier)
             for writer, entry in entries.items():
-                circle = seats_of(study, survey, writer, earlier)
+                circle = seats(writer)
                 if reader not in circle:
                     continue
                 sealed = entry.written.letters[circle.index(reader)]

@@ -7,7 +7,9 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
 
 from attrs import field, frozen
@@ -53,6 +55,11 @@ class DocumentArrived:
     kind: str
     part: int
     body: bytes
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the body."""
+        return hashlib.sha256(self.body).digest()
 
 
 @frozen

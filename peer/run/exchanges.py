@@ -45,7 +45,7 @@ class Exchanges:
     def __init__(self, run: StudyRun) -> None:
         self._run = run
         self._wasted = 0
-        self._kept: dict[bytes, bytes] = {}
+        self._kept: dict[Head, DocumentArrived] = {}
         self._troubles: Troubles | None = None
         self._chain: tuple[bytes, tuple[SignedHead, ...]] | None = None
 
@@ -123,12 +123,12 @@ class Exchanges:
         head = find(chain, kind, part)
         if head is None:
             raise Later
-        body = self._kept.get(head.digest)
-        if body is None:
-            body = await self.body(study, head)
-            if len(body) + sum(map(len, self._kept.values())) <= MOST_KEPT:
-                self._kept[head.digest] = body
-        return DocumentArrived(kind, part, body)
+        document = self._kept.get(head)
+        if document is None:
+            document = DocumentArrived(kind, part, await self.body(study, head))
+            if sum(len(kept.body) for kept in (document, *self._kept.values())) <= MOST_KEPT:
+                self._kept[head] = document
+        return document
 
     async def body(self, study: Study, head: Head) -> bytes:
         """The document of a head. Raises `Later`, `Distrust`."""

@@ -17,7 +17,7 @@ from examples.testing import all_contents
 from peer.protocols.contract import Correspondence
 from peer.protocols.sum.masks import MasksPart
 from peer.protocols.sum.part import vector_of
-from tests.support.letters_world import after, go_on
+from tests.support.letters_world import after
 from tests.support.masks_study import masks_study, members
 from tests.support.world import World, published
 
@@ -56,7 +56,7 @@ async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: Non
 @pytest.mark.parametrize("turn", [0, 1, 2])
 async def test_one_drops_out_and_the_sum_is_that_of_those_who_came(tmp_path: Path, quiet: None, turn: int) -> None:
     async with members(tmp_path, masks_study(), [[row] for row in ROWS]) as world:
-        await go_on(world, away={5: after(world, turn)})
+        await world.go_on(away={5: after(world, turn)})
         assert world.live.state == "published"
         found = await opened_sum(world)
         assert found is not None and found[0] == 16 * 16 * (6 if turn == 2 else 5)
@@ -67,7 +67,7 @@ async def test_one_drops_out_and_the_sum_is_that_of_those_who_came(tmp_path: Pat
 async def test_where_too_many_drop_out_nothing_opens(tmp_path: Path, turn: int) -> None:
     """The study ends in a sentence, and whoever paid for a vector paid; nothing is published but the pages."""
     async with members(tmp_path, masks_study(), [[row] for row in ROWS]) as world:
-        await go_on(world, away=dict.fromkeys(range(2, 6), after(world, turn)))
+        await world.go_on(away=dict.fromkeys(range(2, 6), after(world, turn)))
         assert world.live.state == "ended"
         bodies = await published(world.live)
         assert ("unsummed", 0) in bodies and ("model", 0) not in bodies

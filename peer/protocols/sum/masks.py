@@ -18,8 +18,6 @@ from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import (
     KEYS,
     LETTER,
-    SECRET,
-    SHARE,
     SHARES,
     VECTOR,
     agreed,
@@ -32,10 +30,10 @@ from anon.protocols.sum.masks.masking import (
     opening,
     public_of,
     seen,
-    shares,
     threshold,
 )
 from anon.protocols.sum.masks.shared import MasksShared
+from anon.protocols.sum.masks.sharing import SECRET, SHARE, shares
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.contract import Correspondence, LettersAlone
@@ -65,7 +63,7 @@ class MasksPart(LettersAlone):
 
     def reads(self, manifest: Manifest, survey: Survey, tag: bytes, pages: Pages) -> bool:
         """See `CorrespondingPart`."""
-        return survey.survey == VECTOR and hidden(pages, tag, masking_of(manifest.part).least)
+        return survey.survey == VECTOR and tag in hidden(pages, masking_of(manifest.part).least)
 
     def letters(
         self,

@@ -37,8 +37,8 @@ class PacketInputs:
         places, so that the bytes of an earlier round come again whenever it is asked for them."""
         grounds = [self.credential.public_key, self.credential.header, self.seed, survey.to_bytes(4, "big")]
         if answers is not None:
-            bodies = {(document.kind, document.part): document.body for document in self.documents}
-            needed = [bodies[place] for place in documents_of(self.manifest, [survey])]
+            digests = {(document.kind, document.part): document.digest for document in self.documents}
+            needed = [digests[place] for place in documents_of(self.manifest, [survey])]
             grounds += [hashlib.sha256(answers).digest(), *needed]
         return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
@@ -62,8 +62,8 @@ class PacketInputs:
         return MakingStart(draws, self.told(places, given))
 
     def told(self, places: tuple[SlotRequest, ...], answers: bytes) -> Making:
-        """All that is told of what these places are filled with."""
-        told = Making(self.manifest.to_bytes(), answers, places, self.documents)
+        """All that is told of what these places are filled with. Where there is none, no page is sent to the child."""
+        told = Making(self.manifest.to_bytes(), answers, places, self.documents if places else ())
         return told if self.known is None else evolve(told, own=self.known.own, mail=self.known.mail)
 
     def place(self, slot: int, survey: int, draw: SlotRandomness) -> SlotRequest:

@@ -100,7 +100,8 @@ async def make_by_deadline(
         seed = inputs.secrets.records_seed if manifest.records else b""
         answers = await answers_of(run.tools.evaluate, manifest, run.tools.data_path, querying, seed)
     begun = await off_loop(inputs.begun, answers)
-    work = work_of(begun.told, manifest, len(otherwise.message))
+    # A board may be long: encoded on the loop, it would hold up the packets of other studies.
+    work = await off_loop(work_of, begun.told, manifest, len(otherwise.message))
     message = await run.tools.evaluate(work, max(0.0, evaluation.due - run.now()))
     wishes, draws = taken_up(inputs, message, begun, otherwise)
     if has_board(manifest):

@@ -21,8 +21,9 @@ from anon.ldp import nano
 from anon.protocols.contract import Layout
 from anon.protocols.sum.arranged import DELTA, asked
 from anon.protocols.sum.design import MOMENTS, demand_asked, shape_of
-from anon.protocols.sum.masks.masking import LETTER, NEIGHBOURS, SHARE, VECTOR, WIDTH
+from anon.protocols.sum.masks.masking import LETTER, NEIGHBOURS, VECTOR, WIDTH
 from anon.protocols.sum.masks.sections import FEWEST, SECTIONS, honest_of, least_of
+from anon.protocols.sum.masks.sharing import SHARE
 from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import USUAL_MOST

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import count
 from struct import pack, unpack
@@ -21,7 +21,8 @@ from typing import Final
 from anon.crypto import labels
 from anon.crypto.nacl import CryptoError, PrivateKey, x25519
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
-from anon.protocols.board import BoardPage, Pages
+from anon.protocols.board import Pages
+from anon.protocols.sum.masks.sharing import SHARE, recovered
 from anon.wire.cbor import encode
 
 KEYS, SHARES, VECTOR, CAME, OPENING = range(5)
@@ -30,16 +31,10 @@ NEIGHBOURS: Final = 80
 WIDTH: Final = 8
 """Bytes of an entry under masks."""
 MODULUS: Final = 1 << 8 * WIDTH
-SECRET: Final = 31
-"""Bytes of each of the two secrets, so that it lies below `PRIME`."""
-SHARE: Final = 32
-PRIME: Final = 2**255 - 19
 LETTER: Final = 2 * SHARE
 """A letter has a share of the key's secret, and one of the own mask's."""
 GAP: Final = 15
 """Of 40 members in a row on the ring so many may stay away. With a fifth away one of 40 passes it in 500."""
-_TRIES: Final = 400
-"""Sets of shares that are tried where some were lies."""
 
 
 def key_of(secret: bytes) -> bytes:
@@ -89,29 +84,26 @@ def members(pages: Pages) -> dict[bytes, bytes]:
     return {tag: text[PUBLIC_KEY_SIZE:] for tag, text in pages[KEYS].texts(KEYS).items()}
 
 
-def neighbours(pages: Pages, tag: bytes) -> list[bytes]:
+def neighbours(pages: Pages, tag: bytes) -> tuple[bytes, ...]:
     """The neighbours of a member, the same everywhere: those before and behind it on a ring that the first page draws.
     Two members are neighbours of each other or not at all."""
-    ring = _ring(pages[KEYS])
-    if tag not in ring:
-        return []
-    at, others = ring.index(tag), len(ring) - 1
-    if others <= NEIGHBOURS:
-        return [one for one in ring if one != tag]
-    half = NEIGHBOURS // 2
-    return [ring[(at + step) % len(ring)] for step in (*range(-half, 0), *range(1, half + 1))]
+    return _circles(pages).get(tag, ())
+
+
+def _circles(pages: Pages) -> Mapping[bytes, tuple[bytes, ...]]:
+    """The neighbours of each member, in the order of the ring."""
+    page = pages[KEYS]
+    return _drawn(page.digest, tuple(page.entries[KEYS]))
 
 
 @lru_cache(maxsize=8)
-def _ring(page: BoardPage) -> tuple[bytes, ...]:
-    seed = digest_of(page)
-    return tuple(sorted(page.texts(KEYS), key=lambda tag: hashlib.sha256(labels.MASK_ORDER + seed + tag).digest()))
-
-
-@lru_cache(maxsize=16)
-def digest_of(page: BoardPage) -> bytes:
-    """A digest of all packets of a page."""
-    return hashlib.sha256(b"".join(packet.to_bytes() for packet in page.packets)).digest()
+def _drawn(seed: bytes, tags: tuple[bytes, ...]) -> Mapping[bytes, tuple[bytes, ...]]:
+    ring = sorted(tags, key=lambda tag: hashlib.sha256(labels.MASK_ORDER + seed + tag).digest())
+    many, half = len(ring), NEIGHBOURS // 2
+    if many - 1 <= NEIGHBOURS:
+        return {tag: tuple(other for other in ring if other != tag) for tag in ring}
+    around = [*ring[-half:], *ring, *ring[:half]]
+    return {tag: (*around[at : at + half], *around[at + half + 1 : at + 2 * half + 1]) for at, tag in enumerate(ring)}
 
 
 def sharers(pages: Pages) -> dict[bytes, bytes]:
@@ -120,19 +112,20 @@ def sharers(pages: Pages) -> dict[bytes, bytes]:
     return {tag: text for tag, text in pages[SHARES].texts(SHARES).items() if tag in known}
 
 
-def hidden(pages: Pages, tag: bytes, least: int) -> bool:
-    """True if a vector of this member would be hidden: `least` members shared secrets, itself among them, and so did as
-    many of its neighbours as open one. Else a page that shows hardly anybody would leave it bare: nothing is written.
-    """
+def hidden(pages: Pages, least: int) -> set[bytes]:
+    """The members whose vector would be hidden: `least` members shared secrets, itself among them, and so did as many
+    of its neighbours as open one. Else a page that shows hardly anybody would leave it bare: nothing is written."""
     shared = sharers(pages)
-    near = sum(other in shared for other in neighbours(pages, tag))
-    return tag in shared and len(shared) >= least and near >= threshold(pages, tag)
+    if len(shared) < least:
+        return set()
+    near = _circles(pages)
+    return {tag for tag in shared if len(shared.keys() & near[tag]) >= most_of(len(near[tag]))}
 
 
 def came(pages: Pages, least: int) -> dict[bytes, bytes]:
     """Those whose vector is there, under masks that hide it."""
-    texts = pages[VECTOR].texts(VECTOR)
-    return {tag: text for tag, text in texts.items() if hidden(pages, tag, least)}
+    under = hidden(pages, least)
+    return {tag: text for tag, text in pages[VECTOR].texts(VECTOR).items() if tag in under}
 
 
 def threshold(pages: Pages, tag: bytes) -> int:
@@ -160,7 +153,7 @@ def agreed(pages: Pages, least: int) -> bool:
 def torn(pages: Pages, least: int) -> bool:
     """True if more than `GAP` of some 40 members in a row on the ring did not come. Two such gaps, helped by dishonest
     neighbours, would cut an arc off the ring: its sum would open alone, with the noise of a few."""
-    ring, there = _ring(pages[KEYS]), came(pages, least)
+    ring, there = list(_circles(pages)), came(pages, least)
     half = NEIGHBOURS // 2
     if len(ring) - 1 <= NEIGHBOURS:
         return False
@@ -171,60 +164,7 @@ def torn(pages: Pages, least: int) -> bool:
 
 def seen(pages: Pages) -> bytes:
     """A digest of the pages of keys, shares and vectors: what members sign with their next packet."""
-    return hashlib.sha256(b"".join(digest_of(pages[number]) for number in (KEYS, SHARES, VECTOR))).digest()
-
-
-# Sharing (Shamir 1979)
-
-
-def shares(secret: bytes, seed: bytes, word: bytes, needed: int, many: int) -> list[bytes]:
-    """So many shares of a secret of 31 bytes, of which `needed` tell it. `seed`: 32 random bytes."""
-    drawn = hashlib.shake_256(encode([labels.MASK_SHARES, word, seed])).digest(48 * (needed - 1))
-    coefficients = [int.from_bytes(drawn[at : at + 48], "big") % PRIME for at in range(0, len(drawn), 48)]
-    polynomial = [int.from_bytes(secret, "big"), *coefficients]
-    return [_value_at(place, polynomial).to_bytes(SHARE, "big") for place in range(1, many + 1)]
-
-
-def _value_at(place: int, polynomial: Sequence[int]) -> int:
-    total = 0
-    for coefficient in reversed(polynomial):
-        total = (total * place + coefficient) % PRIME
-    return total
-
-
-def recovered(points: Mapping[int, bytes], needed: int, fits: Callable[[bytes], bool]) -> bytes | None:
-    """The secret of enough shares, by their places from 1 on; None where no set of them that was tried fits.
-
-    Some may be lies. The sets that are tried follow from the shares alone, so that everybody tries the same.
-    """
-    places = sorted(points)
-    if len(places) < needed:
-        return None
-    for tried in _sets(places, needed):
-        value = _at_zero({place: int.from_bytes(points[place], "big") % PRIME for place in tried})
-        if value < 1 << 8 * SECRET and fits(secret := value.to_bytes(SECRET, "big")):
-            return secret
-    return None
-
-
-def _sets(places: Sequence[int], needed: int) -> Iterator[Sequence[int]]:
-    yield places[:needed]
-    if len(places) > needed:
-        for number in range(_TRIES):
-            drawn = {place: hashlib.sha256(pack(">2I", number, place)).digest() for place in places}
-            yield sorted(places, key=drawn.__getitem__)[:needed]
-
-
-def _at_zero(points: Mapping[int, int]) -> int:
-    """The value at 0 of the polynomial through these points (Lagrange)."""
-    total = 0
-    for x, y in points.items():
-        above = below = 1
-        for other in points:
-            if other != x:
-                above, below = above * other % PRIME, below * (other - x) % PRIME
-        total += y * above * pow(below, -1, PRIME)
-    return total % PRIME
+    return hashlib.sha256(b"".join(pages[number].digest for number in (KEYS, SHARES, VECTOR))).digest()
 
 
 # The sum
@@ -234,11 +174,11 @@ def masked(
     study: bytes, pages: Pages, tag: bytes, key_secret: bytes, own_secret: bytes, values: Sequence[int]
 ) -> bytes:
     """A member's vector under its masks, as its text. `values`: with its noise."""
-    known, shared = members(pages), sharers(pages)
+    known, shared, key = members(pages), sharers(pages), key_of(key_secret)
     masks = [own_mask(study, own_secret, len(values))]
     for other in neighbours(pages, tag):
         if other in shared:
-            masks.append(pair_mask(study, key_of(key_secret), tag, other, known[other], len(values)))
+            masks.append(pair_mask(study, key, tag, other, known[other], len(values)))
     entries = [sum(entry) % MODULUS for entry in zip(values, *masks, strict=True)]
     return pack(f">{len(entries)}Q", *entries)
 
@@ -291,10 +231,10 @@ def _add(total: list[int], entries: Sequence[int], sign: int) -> None:
 
 def _points(pages: Pages, tag: bytes) -> dict[int, bytes]:
     """The shares of a member's secret that its neighbours opened, by the place of each in its own order."""
-    texts, points = pages[OPENING].texts(OPENING), dict[int, bytes]()
-    for place, other in enumerate(neighbours(pages, tag), 1):
-        at = SHARE * neighbours(pages, other).index(tag)
-        part = texts.get(other, b"")[at : at + SHARE]
+    entries, near, points = pages[OPENING].entries[OPENING], _circles(pages), dict[int, bytes]()
+    for place, other in enumerate(near[tag], 1):
+        at = SHARE * near[other].index(tag)
+        part = entries[other].written.text[at : at + SHARE] if other in entries else b""
         if part.strip(b"\0"):
             points[place] = part
     return points
