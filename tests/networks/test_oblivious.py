@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from aggregator.audit import audit_documents
-from anon.noise.l2_laplace import L2Laplace
 from anon.protocols.contract import Place, Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import summed_of
+from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.protocols.sum.oblivious.layout import ROUNDS
 from anon.protocols.sum.oblivious.messages import epsilon_of, spread, weights_of, weights_survey
 from anon.protocols.vectors.averaging import AveragedWeights

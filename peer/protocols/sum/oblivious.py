@@ -14,11 +14,11 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp import RandomBytes
-from anon.noise.l2_laplace import L2Laplace
 from anon.protocols.board import Pages, read_pages
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.outgoing import OpenShares
 from anon.protocols.sum.oblivious import comparing, messages
+from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SEED, SHORT, numbers, spelled, stream
 from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, below, generated
 from anon.protocols.sum.oblivious.sections import MOST

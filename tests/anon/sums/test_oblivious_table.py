@@ -13,13 +13,13 @@ from aggregator.protocols.sum.part import linear_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.crypto import curve
 from anon.errors import Malformed
-from anon.noise.l2_laplace import L2Laplace
 from anon.protocols.board import page_of, read_page
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.outgoing import OpenShares
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.oblivious import comparing
+from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.protocols.sum.oblivious.messages import (
     AGREED,
     COMPARED,

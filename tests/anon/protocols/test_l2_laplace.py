@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from scipy import stats
 
-from anon.noise.l2_laplace import L2Laplace
+from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 
 ALARM = 1e-6
 """How often a test of these would fail if nothing were wrong."""
