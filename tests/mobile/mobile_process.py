@@ -43,7 +43,7 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 def underneath(blocker: Blocker) -> dict[str, Any]:
     """Which libraries do the work, which compiled modules came from outside the standard library."""
-    from anon.crypto import curve, sealing
+    from anon.crypto import curve, sealing, turboshake
     from anon.crypto import nacl as sodium
     from anon.crypto.sealing import opening
 
@@ -51,6 +51,7 @@ def underneath(blocker: Blocker) -> dict[str, Any]:
     return {
         "curve": [curve.IMPLEMENTATION, curve.G1.__module__],
         "sodium": [sodium.IMPLEMENTATION, sodium.SigningKey.__module__],
+        "sponge": [turboshake.IMPLEMENTATION, turboshake.turboshake128.__module__],
         "sealing": [sealing.IMPLEMENTATION, sealing.seal.__module__, opening.Opener.__module__],
         "compiled": sorted(name for name, file in files.items() if file.startswith(str(SITE)) and ".so" in file),
         "elsewhere": sorted(name for name, file in files.items() if "site-packages" in file),
@@ -84,6 +85,7 @@ def main(told: dict[str, Any]) -> None:
     import anon.credential
     import anon.crypto.nacl
     import anon.crypto.sealing
+    import anon.crypto.turboshake
 
     sys.platform = here
     if told.get("walk"):

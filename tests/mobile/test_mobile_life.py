@@ -154,7 +154,8 @@ def test_nothing_native_was_underneath(seen: Seen) -> None:
     for below in seen.underneath:
         assert below["curve"] == ["pure", "anon.crypto.pure.curve.g1"]
         assert below["sodium"] == ["pure", "anon.crypto.pure.nacl.signing"]
+        assert below["sponge"] == ["pure", "anon.crypto.pure.turboshake"]
         assert below["sealing"] == ["pure", *["anon.crypto.pure.sealing.hpke"] * 2]
         assert below["elsewhere"] == below["present"] == []
         assert all(name.startswith(WITH_WHEELS) for name in below["compiled"]), below["compiled"]
-        assert {"nacl", "py_arkworks_bls12381", "cryptography"} <= set(below["asked"])
+        assert {"nacl", "py_arkworks_bls12381", "cryptography", "Crypto"} <= set(below["asked"])
