@@ -44,7 +44,7 @@ async def test_a_fifth_goes_for_good_and_the_sum_is_that_of_those_who_came(
         network = request.getfixturevalue("private_tor")
         monkeypatch.setitem(command_line.ENVIRONMENT, "ANONML_TORRC", str(network.torrc_file))
     subject, gone = STUDIES[name]
-    plan = Plan(subject, PEERS, HOSTS, 25, 10, 30, gone=gone, tor=way == "tor", grain=2)
+    plan = Plan(subject, PEERS, HOSTS, 30, 10, 30, gone=gone, tor=way == "tor", ahead=5)
     async with sum_programs(tmp_path, plan) as study:
         await study.through()
         evidence = (Evidence if subject.tellers else MasksEvidence).of(study)

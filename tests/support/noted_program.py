@@ -4,7 +4,8 @@
 
 ANONML_TEST_NOISE names the file that gets a line of JSON for each draw, before the draw is used. ANONML_TEST_CLOCK
 names the file of a virtual clock (`examples.clock`); without it the time is the wall clock's. ANONML_TEST_KEEPER names
-its keeper, for an aggregator that serves: it sleeps by that clock, and nobody passes its instants.
+its keeper, for an aggregator that serves: it sleeps by that clock, and nobody passes its instants. ANONML_TEST_LOOK
+names the seconds between its looks, in place of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from examples.clock import ClockFile, Party, Shifts
 
 CLOCK, KEEPER, NOISE = "ANONML_TEST_CLOCK", "ANONML_TEST_KEEPER", "ANONML_TEST_NOISE"
+LOOK = "ANONML_TEST_LOOK"
 
 
 def note_noise(place: Callable[[], Path]) -> None:
@@ -41,14 +43,19 @@ def note_noise(place: Callable[[], Path]) -> None:
 def sleep_by(party: Party) -> None:
     """From now on an aggregator of this program sleeps by the clock, in a loop that tells when nothing is due."""
     from aggregator.app import AggregatorApp
+    from aggregator.cli import serve
 
-    made = AggregatorApp.__init__
+    made, looks = AggregatorApp.__init__, {}
+    if LOOK in os.environ:
+        serve.LOOK_SECONDS = looks["look_seconds"] = float(os.environ[LOOK])
 
     def run(main: Coroutine[Any, Any, Any]) -> Any:
         with asyncio.Runner(loop_factory=party.loop) as runner:
             return runner.run(main)
 
-    AggregatorApp.__init__ = partialmethod(made, sleep=Shifts(party).sleep)  # type: ignore[method-assign, assignment]
+    AggregatorApp.__init__ = partialmethod(  # type: ignore[method-assign, assignment]
+        made, sleep=Shifts(party).sleep, **looks
+    )
     asyncio.run = run  # type: ignore[assignment]
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.support.sum_peers FOLDER
 
-Standard input gives one line of JSON: {"numbers", "links", "tor", "until", "grain", "columns", "rows", "away",
-"gone"}, and the "clock" with its "keeper" if the time is virtual. `rows`, the windows `away` and the instant from which
-it is `gone` are by peer. On a virtual clock peers wake up at multiples of the `grain`, if it is not 0.
+Standard input gives one line of JSON: {"numbers", "links", "tor", "until", "look", "columns", "rows", "away", "gone"},
+and the "clock" with its "keeper" if the time is virtual. `look`: the seconds between two looks of the aggregator.
+`rows`, the windows `away` and the instant from which it is `gone` are by peer.
 
 Peers of even numbers miss a window without a network: no byte leaves or comes while it is open. The others are switched
 off: their process's part ends, and begins anew from the disk when the window has closed.
@@ -21,16 +21,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
-from math import ceil, inf
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
 
-from aggregator.app import LOOK_SECONDS
 from anon.errors import Malformed, NotConnected
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import Measure, Unit
@@ -42,7 +42,7 @@ from anon.tables.streams import Cell
 from anon.transparency.closing import CheckedLists
 from anon.wire.invite import parse_invite
 from anon.wire.replies import parse_reply
-from examples.clock import HeldRoute, Party
+from examples.clock import HeldRoute, Party, Timepiece
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_rows
@@ -64,16 +64,14 @@ LIVING: ContextVar[int | str] = ContextVar("peer", default=LATE)
 
 
 @frozen
-class Grained:
-    """The sleep of a party that wakes up at multiples of some seconds alone; of 0 at any time."""
+class WallTime:
+    """The time of the machine itself."""
 
-    party: Party
-    grain: int
+    def __call__(self) -> float:
+        return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Awake, so many seconds later or a little more."""
-        due = self.party() + seconds
-        await self.party.until(ceil(due / self.grain) * self.grain if self.grain else due)
+        await asyncio.sleep(seconds)
 
 
 @define
@@ -109,10 +107,10 @@ class Machine:
     """All that the peers of the process share."""
 
     folder: Path
-    now: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
+    watch: Callable[[], Timepiece | WallTime]
     route: Callable[[], Route]
     until: float
+    look: float
     gate: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(AT_ONCE))
     checked: CheckedLists = field(factory=CheckedLists)
 
@@ -127,8 +125,10 @@ class Resident:
     away: Sequence[Span]
     gone: float
     way: Noting = field(init=False)
+    time: Timepiece | WallTime = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.time = self.machine.watch()
         self.way = Noting(self.number, self.machine.route(), self.machine.folder / "posts.jsonl")
 
     def hold(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -141,7 +141,7 @@ class Resident:
         policy = Policy(minimum_cohort=2, minimum_window=0, limits=LIMITS)
         machine, home = self.machine, PeerHome(self.machine.folder / str(self.number))
         return PeerApp(
-            home, lambda: self.way, machine.now, os.urandom, sleep=machine.sleep, policy=policy, evaluate=at_once,
+            home, lambda: self.way, self.time, os.urandom, sleep=self.time.sleep, policy=policy, evaluate=at_once,
             checked=machine.checked,
         )  # fmt: skip
 
@@ -149,7 +149,7 @@ class Resident:
         """Join, and take part until the study is over, or until it is gone; each round that it is away in, it misses.
         """
         LIVING.set(self.number)
-        await self.machine.sleep(2 * LOOK_SECONDS)  # by then the aggregator has seen what was published
+        await self.time.sleep(2 * self.machine.look)  # by then the aggregator has seen what was published
         app = self._app()
         try:
             async with self.machine.gate:
@@ -168,9 +168,9 @@ class Resident:
 
     async def _run(self, app: PeerApp, until: float = inf) -> None:
         """Run until the study is over or, before that, until this instant."""
-        if (end := min(until, self.gone)) <= self.machine.now():
+        if (end := min(until, self.gone)) <= self.time():
             return
-        running = asyncio.create_task(app.run(self.machine.until - self.machine.now(), once=True))
+        running = asyncio.create_task(app.run(self.machine.until - self.time(), once=True))
         turning = asyncio.create_task(self._until(end))
         await asyncio.wait({running, turning}, return_when=asyncio.FIRST_COMPLETED)
         turning.cancel()
@@ -193,8 +193,8 @@ class Resident:
         self.way.cut = False
 
     async def _until(self, instant: float) -> None:
-        while (left := min(instant, self.machine.until) - self.machine.now()) > 0:
-            await self.machine.sleep(left)
+        while (left := min(instant, self.machine.until) - self.time()) > 0:
+            await self.time.sleep(left)
 
     def _outcome(self, app: PeerApp, manifest: Manifest) -> dict[str, Any]:
         (status,) = app.status()
@@ -208,11 +208,10 @@ class Resident:
 async def host(folder: Path, order: dict[str, Any], party: Party | None) -> list[dict[str, Any]]:
     """Run the peers side by side, each from its own home."""
     async with AsyncExitStack() as standing:
-        now: Callable[[], float] = time.time
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        watch: Callable[[], Timepiece | WallTime] = WallTime
         route: Callable[[], Route] = DirectRoute
         if party is not None:
-            now, sleep, route = party, Grained(party, order["grain"]).sleep, lambda: HeldRoute(DirectRoute(), party)
+            watch, route = partial(Timepiece, party), lambda: HeldRoute(DirectRoute(), party)
         if order["tor"]:
             keeper = await standing.enter_async_context(TorKeeper(folder / "tor"))
             await keeper.socks()
@@ -221,7 +220,7 @@ async def host(folder: Path, order: dict[str, Any], party: Party | None) -> list
             route = lambda: way if party is None else HeldRoute(way, party)  # noqa: E731
         await process.start()
         note_noise(lambda: folder / f"{LIVING.get()}.noise")
-        machine = Machine(folder, now, sleep, route, order["until"])
+        machine = Machine(folder, watch, route, order["until"], order["look"])
         residents = []
         for number, link in zip(order["numbers"], order["links"], strict=True):
             away, gone = order["away"][str(number)], order["gone"].get(str(number), inf)

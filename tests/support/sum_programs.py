@@ -23,10 +23,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from aggregator.app import LOOK_SECONDS
 from anon.study.manifest import Manifest, Survey
 from examples.clock import Keeper
 from tests.support.command_line import ENVIRONMENT, ROOT
-from tests.support.noted_program import CLOCK, KEEPER, NOISE
+from tests.support.noted_program import CLOCK, KEEPER, LOOK, NOISE
 from tests.support.protocols import parse_manifest
 from tests.support.served_tellers import free_port
 from tests.support.sum_peers import PROGRAM, numbers_of
@@ -37,7 +38,7 @@ PATIENCE = 600.0
 AGGREGATOR = "aggregator"
 
 
-FIFTH, MARGIN = 5, 10
+FIFTH = 5
 NEVER, ENROLLED = -2, -1
 """Of a peer that goes for good: it does not even enrol, or it goes before the first round opens."""
 
@@ -48,8 +49,8 @@ class Plan:
 
     `points`: by program the crash points of its processes, one after the other. `returning`: one of five peers is
     offline in each round, and comes back. `gone`: by peer the last round that it lives through; then it goes for good.
-    `grain`: where it is not 0, peers wake up at multiples of so many seconds, so that several have something due at
-    once. Windows have a margin then that is longer than several such delays.
+    `ahead`: peers run so many seconds ahead of each other on a virtual clock, so that they have something due at once.
+    The windows' margin is longer, and the aggregator looks no sooner.
     """
 
     subject: Subject
@@ -63,7 +64,7 @@ class Plan:
     gone: Mapping[int, int] = field(factory=dict)
     tor: bool = False
     wall: bool = False
-    grain: int = 0
+    ahead: int = 0
 
     def text(self, addresses: Sequence[str]) -> str:
         """The study file."""
@@ -73,8 +74,13 @@ class Plan:
         for name in ("enrol", "settle", "collect"):
             text, found = re.subn(rf'^{name} = ".*"$', f'{name} = "{getattr(self, name)}s"', text, flags=re.MULTILINE)
             assert found == 1
-        margin = f'margin = "{MARGIN}s"\n' if self.grain else ""
+        margin = f'margin = "{self.ahead + 1}s"\n' if self.ahead else ""
         return text.replace("[schedule]\n", f"[schedule]\n{margin}")
+
+    @property
+    def look(self) -> float:
+        """Seconds between two looks of the aggregator."""
+        return self.ahead or LOOK_SECONDS
 
     @property
     def enrolling(self) -> int:
@@ -214,7 +220,9 @@ class SumStudy:
     async def _start(self, name: str, *words: str) -> str:
         noted = {NOISE: str(self.folder / f"{name}.noise")} if name != AGGREGATOR else {}
         points = list(self.plan.points.get(name, ()))
-        joins = {KEEPER: str(self.keeper.place)} if self.keeper is not None and name == AGGREGATOR else {}
+        joins = {}
+        if self.keeper is not None and name == AGGREGATOR:
+            joins = {KEEPER: str(self.keeper.place)} | ({LOOK: str(self.plan.look)} if self.plan.ahead else {})
         self.programs[name] = Program(words, self.folder / name, {**self._environment(), **noted, **joins}, points)
         return await self.programs[name].start()
 
@@ -242,7 +250,7 @@ class SumStudy:
     def _order(self, host: asyncio.subprocess.Process, numbers: Sequence[int], links: Sequence[str]) -> None:
         until = self.manifest.timetable.ends + 600
         order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until}
-        order["grain"] = self.plan.grain
+        order["look"] = self.plan.look
         order |= self.plan.order(self.manifest, numbers)
         if self.keeper is not None:
             order |= {"clock": str(self.keeper.clock.path), "keeper": str(self.keeper.place)}
@@ -325,7 +333,7 @@ class SumStudy:
 @asynccontextmanager
 async def sum_programs(folder: Path, plan: Plan) -> AsyncIterator[SumStudy]:
     """A study that was published and joined; every program ends with it."""
-    with nullcontext() if plan.wall else Keeper(folder / "clock", parties=plan.hosts + 1) as keeper:
+    with nullcontext() if plan.wall else Keeper(folder / "clock", plan.hosts + 1, plan.ahead) as keeper:
         study = SumStudy(folder, plan, keeper)
         try:
             await study.begin()
