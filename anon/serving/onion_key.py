@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from anon.errors import Malformed
-from anon.storage.private_files import write_private
+from anon.storage.private_files import keep_first
 from anon.wire.addresses import MOST_ADDRESSES, ONION_PORT
 from anon.wire.onion_address import onion_host
 
@@ -86,6 +86,6 @@ def _read(path: Path) -> OnionKey | None:
 
 
 def _drawn_and_kept(path: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
-    key = draw_key(random_bytes)
-    write_private(path, key.text().encode() + b"\n")
-    return key
+    """The key that is kept then: another process may have drawn one meanwhile, and manifests name its address."""
+    keep_first(path, draw_key(random_bytes).text().encode() + b"\n")
+    return parse_key(path.read_text("ascii", "replace"))

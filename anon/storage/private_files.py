@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO
@@ -48,10 +49,25 @@ def write_private(path: Path, content: bytes) -> None:
     """Replace a file by new content: all of it or nothing survives a crash."""
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
-    with new_private(fresh) as file:
-        file.write(content)
-        file.flush()
-        # Before the rename: else a crash may leave the new name without its content.
-        os.fsync(file.fileno())
+    _written(fresh, content)
     fresh.replace(path)
     synced(path.parent)
+
+
+def keep_first(path: Path, content: bytes) -> None:
+    """Make a file with this content if there is none. Of several processes at once the first one's stays, whole."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    fresh.unlink(missing_ok=True)
+    _written(fresh, content)
+    with suppress(FileExistsError):
+        os.link(fresh, path)
+    fresh.unlink()
+    synced(path.parent)
+
+
+def _written(path: Path, content: bytes) -> None:
+    with new_private(path) as file:
+        file.write(content)
+        file.flush()
+        # Before it gets its name: else a crash may leave the name without its content.
+        os.fsync(file.fileno())

@@ -15,12 +15,24 @@ from aggregator.network import onions
 from aggregator.network.onions import Onions, server_behind
 from anon.errors import Refused, Unreachable
 from anon.route import Route, SocksRoute
-from anon.serving.onion_key import OnionKey, draw_key
+from anon.serving.onion_key import OnionKey, draw_key, keep_key
 from anon.storage.home import RESTORED
 from tests.support.patience import PATIENCE
 from tests.support.routes import Status
 
 KEYS = tuple(draw_key(os.urandom) for _ in range(3))
+
+
+def test_of_two_processes_that_draw_a_key_at_once_the_first_ones_stays(tmp_path: Path) -> None:
+    """Each may publish a study meanwhile, whose manifest names its address."""
+    kept: list[OnionKey] = []
+
+    def drawn_while_another_draws(size: int) -> bytes:
+        kept.append(keep_key(tmp_path, os.urandom))
+        return os.urandom(size)
+
+    assert [keep_key(tmp_path, drawn_while_another_draws)] == kept == [keep_key(tmp_path, os.urandom)]
+    assert [file.name for file in tmp_path.iterdir()] == ["onion.key"]
 
 
 @define

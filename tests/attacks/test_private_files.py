@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from anon.storage import private_files
-from anon.storage.private_files import held_private, made_private, new_private, new_private_text, write_private
+from anon.storage.private_files import (
+    held_private,
+    keep_first,
+    made_private,
+    new_private,
+    new_private_text,
+    write_private,
+)
 from peer.predict import Prediction, write_predictions
 from tests.support.peer_command import Command, Served
 
@@ -47,6 +54,7 @@ def test_predictions_are_for_their_owner_alone(tmp_path: Path) -> None:
     lambda path: new_private(path).close(),
     lambda path: new_private_text(path).close(),
     lambda path: write_private(path, b"content"),
+    lambda path: keep_first(path, b"content"),
     lambda path: os.close(held_private(path)),
     made_private,
 ])
