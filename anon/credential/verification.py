@@ -125,9 +125,9 @@ class Verifier:
             return right_sum(self._statement, proofs[part.start : part.stop], own)
 
         def paired(part: range) -> FoldedPairings:
-            own = shares[part.start : part.stop]
-            lefts, rights = ([getattr(proofs[at].proof, name) for at in part] for name in ("a_bar", "b_bar"))
-            return FoldedPairings(multiexp(lefts, own), multiexp(rights, own))
+            own, shown = shares[part.start : part.stop], [proofs[place].proof for place in part]
+            left = multiexp([proof.a_bar for proof in shown], own)
+            return FoldedPairings(left, multiexp([proof.b_bar for proof in shown], own))
 
         # Announcements first: their errors are points, which no pairing has to find.
         every = range(len(proofs))

@@ -58,10 +58,12 @@ def keep_first(path: Path, content: bytes) -> None:
     """Make a file with this content if there is none. Of several processes at once the first one's stays, whole."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     fresh.unlink(missing_ok=True)
-    _written(fresh, content)
-    with suppress(FileExistsError):
-        os.link(fresh, path)
-    fresh.unlink()
+    try:
+        _written(fresh, content)
+        with suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
     synced(path.parent)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import define, evolve, field
 
 from anon.protocols.board import page_body, read_page
 from anon.protocols.contract import Place
+from anon.protocols.outgoing import OpenShares
 from anon.route import Response
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Survey
 from anon.transparency.documents import encode_chain, sign_head
 from anon.transparency.equivocation import compare_chains, parse_evidence
 from anon.wire.cbor import decode, encode
@@ -124,6 +126,26 @@ async def test_a_bad_page_stops_whom_it_is_shown(tmp_path: Path, name: str) -> N
         lied_to(world, {("page", 1): altered(world.live.manifest, 1, BAD[name])})
         await go_on(world)
         await demand_stopped(world, TOO_LONG if name in LONGER else UNFIT)
+
+
+async def test_a_letter_that_a_part_cannot_write_ends_the_study_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mail is anybody's: a letter that its author never thought of ended the program of everybody it was sent to."""
+    honest = letters.Peer.letters
+
+    def unthought_of(self: letters.Peer, manifest: Manifest, survey: Survey, *told: Any) -> OpenShares:
+        if survey.survey == CAME:
+            raise ZeroDivisionError("a number out of a letter")
+        return honest(self, manifest, survey, *told)
+
+    monkeypatch.setattr(letters.Peer, "letters", unthought_of)
+    async with members(tmp_path, ANSWERS) as world:
+        await go_on(world)
+        for app in world.peers:
+            (status,) = app.status()
+            assert status.state is State.STOPPED and "cannot be written" in status.reason, status
+        assert all(CAME not in surveys_sent(world, number) for number in range(len(ANSWERS)))
 
 
 async def demand_stopped(world: World, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -15,16 +16,16 @@ from anon.study.manifest import Manifest, Window
 from anon.study.proposal import Proposal
 
 
-class WrittenSum:
+class WrittenSum(ABC):
     """See `anon.protocols.contract`. `names`: of its rounds, for people. `seats`: after which of them the aggregator's
     own seat answers."""
 
     names: ClassVar[Sequence[str]]
     seats: ClassVar[Mapping[int, Place]] = {}
 
+    @abstractmethod
     def exposure(self, design: Layout) -> Charge:
         """See `contract`: each protocol has its own."""
-        raise NotImplementedError
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         """None: there are no tellers."""

@@ -100,7 +100,12 @@ def written_by(told: Making, manifest: Manifest, record: Record | None) -> dict[
     for place in written:
         survey = manifest.survey(place.survey)
         known = Correspondence(place.tag, told.own, told.mail, pages)
-        open_shares = part.letters(manifest, survey, record, known, told.documents, BytesIO(place.drawn).read)
+        try:
+            open_shares = part.letters(manifest, survey, record, known, told.documents, BytesIO(place.drawn).read)
+        except Malformed:
+            raise
+        except Exception:  # a part is any author's, and mail is anybody's
+            raise Malformed(say("a letter of this study cannot be written; nothing more is sent")) from None
         lengths = [len(letter) for letter in open_shares.shares]
         if len(open_shares.public) != text_size(manifest, survey) or lengths != [survey.letter_size] * survey.m:
             raise Malformed(say("protocol: a text or a letter has another length than the study says; nothing is sent"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import gcd
 
 from attrs import frozen
 
@@ -118,7 +119,7 @@ class _Party:
         self.number = messages.names(known.pages)[known.own[messages.KEYS]]
         letter, n = self.mail[messages.AGREED, self.tags[0]], messages.parties_key(known.pages).n
         self.order, p = list(letter[: len(self.tags)]), int.from_bytes(letter[MOST:], "big")
-        if sorted(self.order) != [*range(len(self.tags))] or p < 2 or n % p:
+        if sorted(self.order) != [*range(len(self.tags))] or p < 2 or n % p or gcd(p, n // p) != 1:
             raise LookupError("the first party told no key that fits")
         self.key, self.at = PaillierSecret(p, n // p), self.order[self.number]
         self.seat = PaillierKey(int.from_bytes(said[1][: self.frame.modulus], "big"))
@@ -172,6 +173,8 @@ class _Party:
     def noise(self, random_bytes: RandomBytes) -> bytes:
         """Noise for the own size under the seat's key, or nothing, as the seat chose."""
         size = numbers(self.mail[messages.SHARES, self.tags[self.number]], SHORT)[1]
+        if size < self.shape.fewest:
+            raise LookupError("this party wrote no shares")
         scale = messages.spread(self.shape, size, messages.epsilon_of(self.manifest.surveys))
         values = L2Laplace(scale).vector(self.frame.entries, stream("noise", random_bytes(SEED)))
         chosen, drawn = numbers(self.said[4], 2 * self.frame.modulus)[self.at], stream("cipher", random_bytes(SEED))

@@ -40,6 +40,7 @@ from anon.protocols.sum.oblivious.messages import (
     weights_survey,
 )
 from anon.protocols.sum.oblivious.paillier import PaillierSecret
+from anon.protocols.sum.oblivious.sections import MOST as MOST_PARTIES
 from anon.wire.letters import AGGREGATOR
 from peer.protocols.sum import oblivious
 from peer.protocols.sum.oblivious import ObliviousPart
@@ -269,6 +270,12 @@ def test_zeros_of_a_party_end_the_study(survey: int, party: int) -> None:
             model_of(table)
 
 
+def square(made: OpenShares) -> OpenShares:
+    """The square of its prime, which the letters tell."""
+    p = int.from_bytes(made.shares[0][MOST_PARTIES:], "big")
+    return OpenShares(spelled([p * p], len(made.public)), made.shares)
+
+
 BAD = {
     "another's number": (POSTED, lambda made: OpenShares(made.public, (b"\1" + made.shares[0][1:],)), 3),
     "a number that nobody has": (POSTED, lambda made: OpenShares(made.public, (b"\xff" + made.shares[0][1:],)), 3),
@@ -279,6 +286,7 @@ BAD = {
     "letters that say nothing": (
         AGREED, lambda made: OpenShares(made.public, tuple(bytes(len(letter)) for letter in made.shares)), 2
     ),
+    "a square for a modulus": (AGREED, lambda made: square(made), 2),
     "a modulus of fewer bits": (AGREED, lambda made: OpenShares(b"\1" + made.public[1:], made.shares), 1),
 }  # fmt: skip
 
@@ -291,6 +299,21 @@ def test_a_bad_message_ends_the_study_in_its_round(name: str) -> None:
         return lie(made) if (who, asked) == (0, survey) else made
 
     assert Table(says=says).play().ended == ends
+
+
+def test_a_party_that_wrote_no_size_draws_no_noise() -> None:
+    """Its shares were missing, and a host went on all the same."""
+    table, said = Table().play(5), list[OpenShares]()
+    tag = table.tags[1]
+    table.mail[tag][SHARES, tag] = bytes(len(table.mail[tag][SHARES, tag]))
+
+    def heard(_party: int, _survey: int, made: OpenShares) -> OpenShares:
+        said.append(made)
+        return made
+
+    table.says = heard
+    table.packet(table.study.survey(NOISE), 1)
+    assert not any(any(part) for part in (said[0].public, *said[0].shares))
 
 
 def test_a_party_too_few_ends_it_in_the_first_round() -> None:
