@@ -41,6 +41,7 @@ from anon.protocols.registry import check_study
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import GRADIENT, SCALE, shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, standing_after
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
@@ -48,7 +49,6 @@ from benchmarks.figures import Figure, publish
 from examples.protocols import PROTOCOLS
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum.part import vector_of
 
 Integers = NDArray[np.int64]
 

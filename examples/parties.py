@@ -11,22 +11,19 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from fractions import Fraction
 from io import StringIO
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from attrs import frozen
 from scipy.stats import chi2
-from sklearn.linear_model import LogisticRegression
 
-from aggregator.lab.simulation.evaluation import evaluate, roc_auc
-from aggregator.lab.simulation.linear_sums import reals_of_people
-from aggregator.lab.simulation.people import People, people_from_values
-from aggregator.protocols.additive.reconstruct import Floats
+from aggregator.lab.simulation.ceilings import without_privacy
+from aggregator.lab.simulation.evaluation import evaluate
+from aggregator.lab.simulation.parties import Parties, asked_of, parties_of, vectors_of
+from aggregator.lab.simulation.people import People, cells_of
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import linear_of
 from aggregator.protocols.sum.published import NoisySum
@@ -34,20 +31,16 @@ from anon.errors import Malformed
 from anon.protocols.board import page_of, read_page
 from anon.protocols.contract import Record
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.sum.design import column_of, shape_of
+from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import came, opened
 from anon.protocols.sum.standing import place_of, read_sum
 from anon.protocols.tellers import tellers_of
-from anon.queries.answers import LABEL, value_of
-from anon.queries.records import Draw, drawn
-from anon.queries.sandbox import Bench, MissingValue, Reason
-from anon.study.manifest import Manifest, Survey
+from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from examples.census import data as census_data
 from examples.published import Published
 from examples.scenes import CENSUS_TEST_ROWS, Scene, census_rows
-from peer.protocols.sum.part import vector_of
 
 STUDY = Path(__file__).parent / "census" / "parties.toml"
 RECORDS = {"averaging": 60, "transfer": 22, "masks": 200}
@@ -61,7 +54,6 @@ _DESIGNS = {
     "strength = 0.01\n",
 }
 _GIVEN = '[[given]]\nname = "rows"\ndescription = "Made public: rows without the income."\nfile = "rows.csv"\n'
-_NOTHING = MissingValue(Reason.SHAPE)
 
 
 def study_text(example: str, parties: int) -> str:
@@ -88,40 +80,22 @@ def scene(example: str, parties: int, seed: int, data: Path | None) -> Scene:
         own, others = census_data.split(rows, parties * each, CENSUS_TEST_ROWS + PUBLIC_ROWS, seed)
     except ValueError as too_few:
         raise Malformed(f"demo: {too_few}") from None
-    held = [records_of(proposal, own[at : at + each]) for at in range(0, len(own), each)]
-    public, test = others[:PUBLIC_ROWS], others[PUBLIC_ROWS:]
-    given = {"rows": _public(proposal, records_of(proposal, public))} if proposal.given else {}
-    columns = list(proposal.tables[0].columns)
+    held, public, test = (
+        parties_of(proposal, _parts(rows, each)) for rows in (own, others[:PUBLIC_ROWS], others[PUBLIC_ROWS:])
+    )
+    given = {"rows": _public(proposal, [row for rows in public.held for row in rows])} if proposal.given else {}
+    table = proposal.tables[0]
     lines = tuple(
-        {"table": proposal.tables[0].name, "columns": columns, "rows": _cells(columns, own[at : at + each])}
-        for at in range(0, len(own), each)
+        {"table": table.name, "columns": list(table.columns), "rows": [cells_of(row, table.columns) for row in rows]}
+        for rows in _parts(own, each)
     )
-    everybody = _people(proposal, [record for records in held for record in records])
-    return Scene(
-        example, text, lines, everybody, _people(proposal, records_of(proposal, test)), made_up, given, tuple(held)
-    )
+    return Scene(example, text, lines, held.people, test.people, made_up, given, held.held)
 
 
-def _cells(columns: Sequence[str], rows: Sequence[census_data.Row]) -> list[list[Any]]:
-    """The rows of a table, with a number of each as the key of its record."""
-    return [[number if column == "id" else row[column] for column in columns] for number, row in enumerate(rows)]
-
-
-def records_of(proposal: Proposal, rows: Sequence[census_data.Row]) -> tuple[Record, ...]:
-    """The records of these rows by the study's queries, in a peer's sandbox."""
-    table, names = proposal.tables[0], [feature.name for feature in proposal.features]
-    queries = [feature.query for feature in proposal.features] + [proposal.label.query]
-    kinds = [feature.kind for feature in proposal.features] + [LABEL]
-    with closing(Bench({table.name: table.columns})) as bench:
-        bench.put(table.name, _cells(table.columns, rows))
-        found = drawn(bench, queries, 0, Draw(len(rows), b""))
-    values = [[value_of(kind, _NOTHING if one is None else one) for kind, one in zip(kinds, each, strict=True)]
-              for each in found]
-    return tuple(Record(dict(zip(names, each, strict=False)), each[-1]) for each in values)
-
-
-def _people(proposal: Proposal, records: Sequence[Record]) -> People:
-    return people_from_values(proposal.label, [(record.values, record.label) for record in records])
+def _parts(rows: Sequence[census_data.Row], each: int) -> list[list[dict[str, Any]]]:
+    """So many rows of each party, with a number of each as the key of its record."""
+    keyed = [{**row, "id": number} for number, row in enumerate(rows)]
+    return [keyed[at : at + each] for at in range(0, len(keyed), each)]
 
 
 def _public(proposal: Proposal, records: Sequence[Record]) -> bytes:
@@ -153,38 +127,26 @@ class Noise:
 def scores(scene: Scene, published: Published) -> dict[str, Any]:
     """Errors and AUCs on the test rows of the published model and of those without sharing or without privacy."""
     manifest = PROTOCOLS.manifest(published.body("manifest"))
-    survey, given = _asked(manifest), scene.given.get("rows", b"")
-    exact, found = exact_sum(manifest, survey, scene.held, given), _published_sum(manifest, published)
+    survey, given = asked_of(manifest), scene.given.get("rows", b"")
+    parties, found = Parties(manifest.label, scene.held), _published_sum(manifest, published)
+    exact = vectors_of(manifest, survey, scene.held, given=given).sum(axis=0).tolist()
     model = PROTOCOLS.model(published.body("model"))
     if not isinstance(model, LinearModel):
         raise Malformed("model: expected a linear one")
-    quiet = linear_of(manifest, survey, NoisySum(tuple(exact), len(scene.held), found.variance, 1), given)
-    each = len(scene.held[0])
-    alone = [own_model(manifest, scene.train.take(np.arange(at, at + each)), scene.test)
-             for at in range(0, len(scene.train), each)]
+    quiet = linear_of(manifest, survey, NoisySum(tuple(exact), len(parties), found.variance, 1), given)
     noise, positive = Noise.of(exact, found.values, found.variance), float(scene.test.labels.mean())
     return {
-        "records": each,
+        "records": len(scene.held[0]),
         "distance": round(noise.distance, 4),
         "distance_band": [round(noise.least, 4), round(noise.most, 4)],
         "models": {
             "published": _of_model(model, scene.test),
             "without noise": _of_model(quiet, scene.test),
-            "one party alone": _rounded(*np.mean(alone, axis=0)),
-            "all records, no privacy": own_model(manifest, scene.train, scene.test),
-            "majority": _rounded(min(positive, 1 - positive), 0.5),
+            "one party alone": _rounded(*without_privacy(manifest, parties.alone, scene.test)),
+            "all records, no privacy": _rounded(*without_privacy(manifest, [scene.train], scene.test)),
+            "majority": _rounded(max(positive, 1 - positive), 0.5),
         },
     }
-
-
-def _asked(study: Manifest) -> Survey:
-    return study.surveys[0] if tellers_of(study) else vector_survey(study)
-
-
-def exact_sum(study: Manifest, survey: Survey, held: Sequence[Sequence[Record]], given: bytes) -> list[int]:
-    """The sum of all parties' vectors, made as their peers make them."""
-    vectors = (vector_of(study, survey, Record({}, None, records), given=given) for records in held)
-    return [sum(entries) for entries in zip(*vectors, strict=True)]
 
 
 def _published_sum(study: Manifest, published: Published) -> NoisySum:
@@ -201,20 +163,10 @@ def _published_sum(study: Manifest, published: Published) -> NoisySum:
     return NoisySum(tuple(values), many, masking.noise, many)
 
 
-def own_model(study: Manifest, train: People, test: People) -> tuple[float, float]:
-    """Test error and AUC of logistic regression on these records alone; of one label alone, that is said of all."""
-    if train.alike:
-        return _rounded(float((test.labels != train.labels[0]).mean()), 0.5)
-    columns = [column_of(feature) for feature in study.features]
-    rows, tested = (reals_of_people(columns, study.label.name, people) for people in (train, test))
-    ranks: Floats = LogisticRegression(max_iter=1000).fit(rows, train.labels).decision_function(tested)
-    return _rounded(float(((ranks > 0) != (test.labels == 1)).mean()), roc_auc(ranks, test.labels == 1))
-
-
 def _of_model(model: LinearModel, test: People) -> tuple[float, float]:
     found = evaluate(model, test)
-    return _rounded(1 - found.accuracy, found.auc)
+    return _rounded(found.accuracy, found.auc)
 
 
-def _rounded(error: float, auc: float) -> tuple[float, float]:
-    return round(float(error), 4), round(float(auc), 4)
+def _rounded(accuracy: float, auc: float) -> tuple[float, float]:
+    return round(1 - accuracy, 4), round(auc, 4)

@@ -47,14 +47,14 @@ def plan(
 ) -> None:
     """Compare designs on people made up from what the study declares (never on private data) and keep the best.
 
-    Exact sums stand beside them, and on what each guarantee rests. Of a study whose members write to each other it
-    tells windows, bytes and work.
+    Exact sums stand beside them, and on what each guarantee rests. Of a study whose members write to each other, or
+    hold many records, it tells windows, bytes and work.
 
     The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
     `learning.base_rate` where they are public knowledge.
     """
     from aggregator.lab.planning.exact_sums import without_tellers
-    from aggregator.lab.planning.letters import with_letters
+    from aggregator.lab.planning.letters import with_rounds
     from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.study_file import changes, to_toml
@@ -62,10 +62,10 @@ def plan(
     from aggregator.lab.planning.trials import plan_of
 
     place, written = Compute.of(compute), PROTOCOLS.load_proposal(file)
+    people = cohort or written.cohort.minimum
+    if (manifest := with_rounds(written, epsilon)) is not None:
+        return _show_rounds(manifest, people, as_json)
     proposal = without_tellers(written, epsilon)
-    people = cohort or proposal.cohort.minimum
-    if (letters := with_letters(written)) is not None:
-        return _show_letters(letters, people, as_json)
     for target in (write, chart):
         if target is not None and target.exists():
             raise Refused(f"{target}: already exists; name another file")
@@ -117,22 +117,25 @@ def plan(
         console.print("Comments are not kept, and lengths of time are written in seconds.")
 
 
-def _show_letters(manifest: Manifest, people: int, as_json: bool) -> None:
-    """The rounds of a study whose members write, in place of a choice of designs."""
+def _show_rounds(manifest: Manifest, people: int, as_json: bool) -> None:
+    """The rounds of a study whose members write, or are parties, in place of a choice of designs."""
     from aggregator.lab.planning.letters import letters_plan, letters_words
+    from aggregator.lab.simulation.parties import weight_noise
 
+    people = min(max(people, manifest.cohort.minimum), manifest.cohort.maximum)
     planned = letters_plan(manifest, people)
     if as_json:
-        return print_json({"letters": [asdict(letters_round) for letters_round in planned]})
+        rounds = [asdict(planned_round) for planned_round in planned]
+        return print_json({"rounds": rounds, "weight_noise": weight_noise(manifest, people)})
     table = Table("round", "opens after, h", "lasts, h", "sends, kB", "fetches, kB", "computes, s", "on a phone, s")
     for planned_round in planned:
         name, *figures = astuple(planned_round)
         parts = zip(figures, (3600, 3600, 1000, 1000, 1000, 1000), strict=True)
-        table.add_row(name, *(f"{figure / part:,.1f}" for figure, part in parts))
+        table.add_row(name, *(f"{figure / part:,.2f}" for figure, part in parts))
     console = Terminal()
     console.print(f"{people:,} members, what each of them does:")
     console.print(table)
-    for line in letters_words(planned):
+    for line in letters_words(manifest, planned, people):
         console.print(line, soft_wrap=True)
 
 

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from aggregator.compute import HELP, Compute
 from aggregator.lab.simulation.inference import WARNING, InferredStudy, infer_study, people_of
-from aggregator.lab.simulation.people import people_from_csv
+from aggregator.lab.simulation.parties import Parties, has_parties, parties_from_csv
+from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
 from aggregator.lab.simulation.trusted_party import DELTA
 from aggregator.protocols.installed import PROTOCOLS
@@ -23,6 +24,7 @@ from anon.kit.terminal.printing import Terminal
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.sum.sections import ExactSums
 from anon.study import Proposal
+from anon.study.given import NONE_GIVEN, read_given
 from anon.text.foreign import shown
 
 app = typer.Typer(add_completion=False, help="Predict a study's result on data you have, without any network.")
@@ -48,7 +50,7 @@ def main(
         float | None, typer.Option(help="The study's one epsilon; required without a study file.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows; or parties.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="For repeating a run exactly.")] = None,
     shuffle_labels: Annotated[
@@ -62,15 +64,19 @@ def main(
     seed = secrets.randbits(63) if seed is None else seed
     if study is None:
         inferred = _inferred(data, label, positive, epsilon, 0.0 if test else test_share, seed)
-        proposal, people = inferred.proposal, inferred.people
-        scored = people_of(proposal, test, inferred.bound) if test else inferred.held_out
+        proposal, given = inferred.proposal, NONE_GIVEN
+        members: People | Parties = inferred.people
+        scored: People | Parties | None = people_of(proposal, test, inferred.bound) if test else inferred.held_out
     else:
         proposal = _with_epsilon(PROTOCOLS.load_proposal(study), epsilon)
-        people = people_from_csv(proposal, data, person)
-        scored = people_from_csv(proposal, test, person) if test else None
+        given = read_given(proposal.given, study.parent)
+        read = parties_from_csv if has_parties(proposal) else people_from_csv
+        members = read(proposal, data, person)
+        scored = read(proposal, test, person) if test else None
+    people, word = (members.people, "records") if isinstance(members, Parties) else (members, "people")
     if people.alike:
         typer.echo(
-            f"caution: all {len(people)} people count as {people.alike}, so that nothing can be learned. Compare the "
+            f"caution: all {len(people)} {word} count as {people.alike}, so that nothing can be learned. Compare the "
             "values that label.query gives on this file with label.positive and label.negative.",
             err=True,
         )
@@ -78,13 +84,14 @@ def main(
         task = progress.add_task("trials", total=trials)
         result = simulate(
             proposal,
-            people,
+            members,
             trials,
             seed,
             scored,
             peers=peers,
             shuffle_labels=shuffle_labels,
             held_out=test_share,
+            given=given,
             progress=lambda done: progress.update(task, completed=done),
             compute=place,
         )
@@ -149,6 +156,9 @@ def _show(result: SimulationResult) -> None:
     table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
     if not result.score:
         table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
+    if result.accuracy_alone is not None:
+        table.add_row("one party alone, without privacy: accuracy", f"{result.accuracy_alone:.4f}", "")
+        table.add_row("one party alone, without privacy: AUC", f"{result.auc_alone:.4f}", "")
     if result.rule_auc is not None:
         table.add_row("what you expect, asking nobody: AUC", f"{result.rule_auc:.4f}", "")
     if result.auc_trusted_party is not None:
@@ -162,5 +172,5 @@ def _show(result: SimulationResult) -> None:
     console.print(
         f"{_tested(result)}{result.peers} peers a study, "
         f"{result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
-        f"all figures are for {result.scored} other people",
+        f"all figures are for {result.scored} {'other people' if result.auc_alone is None else 'records of others'}",
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from attrs import evolve
 
-from aggregator.lab.simulation import linear_sums
 from aggregator.lab.simulation.linear_sums import reals_of_people, summed_gradients, summed_products
 from aggregator.lab.simulation.people import people_from_values
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
@@ -15,11 +13,11 @@ from anon.errors import Refused
 from anon.protocols.contract import Record
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import summed_of
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
-from peer.protocols.sum.part import vector_of
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, sum_study, tellers
@@ -100,13 +98,3 @@ def test_the_example_can_be_looked_at() -> None:
     study = load_proposal(ROOT / "examples" / "census" / "sums.toml")
     manifest = resolve(drafted(study), NO_KEYS, 1)
     assert [len(manifest.surveys), manifest.surveys[0].m] == [1, 40]
-
-
-@pytest.mark.parametrize("change", [{"rows": 3}, {"unit": "record"}])
-def test_members_with_many_records_are_refused_with_the_next_step(
-    change: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = linear_sums.summed_of
-    monkeypatch.setattr(linear_sums, "summed_of", lambda *asked: evolve(real(*asked), **change))
-    with pytest.raises(Refused, match='Leave out records = "many"'):
-        linear_sums.learn_linear(linear(MOMENTS), people(10), np.random.default_rng(1))

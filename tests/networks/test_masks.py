@@ -12,11 +12,11 @@ from anon.protocols.board import BoardPage, read_page
 from anon.protocols.contract import Record
 from anon.protocols.sum.masks.layout import masking_of
 from anon.protocols.sum.masks.masking import CAME, KEYS, OPENING, SHARES, VECTOR, opened
+from anon.protocols.sum.vector import vector_of
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
 from peer.protocols.contract import Correspondence
 from peer.protocols.sum.masks import MasksPart
-from peer.protocols.sum.part import vector_of
 from tests.support.letters_world import after
 from tests.support.masks_study import masks_study, members
 from tests.support.world import World, published

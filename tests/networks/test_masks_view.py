@@ -26,10 +26,10 @@ from anon.protocols import board
 from anon.protocols.board import BoardPage, read_page
 from anon.protocols.sum.masks.masking import CAME, KEYS, MODULUS, OPENING, SHARES, VECTOR, members, seen
 from anon.protocols.sum.parties import GIVEN
+from anon.protocols.sum.vector import vector_of
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
 from peer.protocols.sum import masks
-from peer.protocols.sum.part import vector_of
 from peer.rules.study_secrets import StudySecrets
 from tests.support.clock import Clock
 from tests.support.masks_study import COLUMNS, Rows

@@ -16,12 +16,12 @@ from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.protocols.sum.oblivious.layout import ROUNDS
 from anon.protocols.sum.oblivious.messages import epsilon_of, spread, weights_of, weights_survey
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.queries import process
 from anon.transparency.documents import encode_chain
 from benchmarks.oblivious import lived
 from examples.testing import all_contents
-from peer.protocols.sum.part import vector_of
 from peer.rules.lifecycle import State
 from tests.support.letters_world import after, go_on
 from tests.support.masks_study import members

@@ -16,13 +16,13 @@ from anon.ldp import NANO
 from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.standing import arrangement_of, read_sum
+from anon.protocols.sum.vector import vector_of
 from anon.queries.answers import Request
 from anon.queries.process import Work
 from anon.sharing.round_document import RoundSums, SlotSum
 from peer.app import PeerApp
 from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum.part import vector_of
 from peer.rules.limits import BudgetLimit
 from tests.support.fake_aggregator import peer
 from tests.support.protocols import read_model

@@ -19,11 +19,11 @@ import pytest
 from attrs import define, evolve
 
 from anon.protocols.charge import Measure, Unit
+from anon.protocols.sum.vector import vector_of
 from anon.vdaf.field import Field
 from anon.vdaf.prio3 import Prio3
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum.part import vector_of
 from peer.release import SlotRandomness
 from peer.rules.limits import BudgetLimit
 from tests.support import draws

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.sum.vector import vector_of
 from anon.queries.process import Work
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Packet, share_info
 from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum.part import vector_of
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, until_closed
 from tests.support.packets import packet_in
 from tests.support.sums import MOMENTS, countersigned, many, opener, sum_study

@@ -12,15 +12,15 @@ import pytest
 from attrs import evolve
 
 from anon.protocols.registry import charge_of
+from anon.protocols.sum import classifiers
 from anon.protocols.sum.design import summed_of
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.queries.process import Work
 from anon.study.given import NONE_GIVEN
 from peer.app import PeerApp
 from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
-from peer.protocols.sum import classifiers, part
-from peer.protocols.sum.part import vector_of
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from peer.rules.limits import BudgetLimit
@@ -144,7 +144,7 @@ async def test_a_classifier_that_fails_says_the_missing_answer(
     aggregator = transfer()
     expected = await left(await joined(tmp_path / "good", aggregator, DATA["ordinary"]), aggregator)
     assert any(contributed(aggregator))
-    monkeypatch.setitem(part.CLASSIFY, "tree", CLASSIFIERS[name])
+    monkeypatch.setitem(classifiers.CLASSIFY, "tree", CLASSIFIERS[name])
     monkeypatch.setattr("tests.support.fake_aggregator.at_once", as_a_child)
     aggregator = transfer()
     app = await joined(tmp_path / "bad", aggregator, DATA["ordinary"])

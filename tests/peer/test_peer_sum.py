@@ -13,13 +13,14 @@ from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.outgoing import RawVector
 from anon.protocols.sum.design import column_of, summed_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.study.manifest import Manifest
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
 from peer.protocols.contract import CorrespondingPart, SharingPart, part_of
-from peer.protocols.sum.part import SumPart, vector_of
+from peer.protocols.sum.part import SumPart
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, opener
 
 PART = SumPart()

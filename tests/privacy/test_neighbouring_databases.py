@@ -17,6 +17,7 @@ from random import Random
 
 import pytest
 
+from anon.protocols.sum import vector as exact
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of, sum_asked
 from anon.protocols.vectors.gradient import WEIGHT
@@ -27,7 +28,7 @@ from anon.study.manifest import Manifest
 from anon.vdaf.prio3 import KEY_SIZE, NONCE_SIZE
 from peer.data.evaluate import request_of, snapshot_of
 from peer.data.importing import import_rows
-from peer.protocols.sum import part as exact
+from peer.protocols.sum.part import measurement
 from peer.rules.checks import tables_of
 from tests.support.sums import GRADIENT, MOMENTS, manifest_of, many
 
@@ -159,7 +160,7 @@ def through_shares(manifest: Manifest, vector: list[int], randomness: bytes) -> 
     prio3 = arrangement_of(manifest).prio3(sum_asked(manifest, 0))
     context, key, nonce = b"context", bytes(KEY_SIZE), bytes(NONCE_SIZE)
     cut = prio3.shard(
-        context, exact.measurement(manifest.surveys[0], vector), nonce, randomness[: prio3.randomness_size]
+        context, measurement(manifest.surveys[0], vector), nonce, randomness[: prio3.randomness_size]
     )
     begun = [
         prio3.verify_init(key, context, at, nonce, cut.public_share, one) for at, one in enumerate(cut.input_shares)

@@ -17,11 +17,11 @@ from anon.protocols.contract import Record
 from anon.protocols.sum.design import GRADIENT
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after
+from anon.protocols.sum.vector import vector_of
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import parse_list
 from anon.wire.packets import Occasion, PublishedPacket
 from peer.data.evaluate import evaluated
-from peer.protocols.sum.part import vector_of
 from peer.store.home import PeerHome
 from tests.support.sum_programs import AGGREGATOR, SumStudy
 from tests.support.sums import NAMES

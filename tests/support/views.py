@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 from anon.protocols.categories import label_category
 from anon.protocols.contract import Record
+from anon.protocols.sum.classifiers import CLASSIFY
 from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.masks.masking import MODULUS
 from anon.protocols.sum.parties import classifier_of
@@ -28,7 +29,6 @@ from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.study.manifest import Manifest, Survey
 from anon.vdaf.field import FIELD64, FIELD128
 from anon.wire.cbor import encode
-from peer.protocols.sum.classifiers import CLASSIFY
 
 Needles = Mapping[str, bytes]
 SHORTEST = 7

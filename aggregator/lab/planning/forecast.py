@@ -12,7 +12,7 @@ from attrs import frozen
 from aggregator.lab.planning.outlook import Outlook, outlook_of_plan, sum_epsilon
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
-from aggregator.lab.simulation.ceilings import is_linear
+from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.protocols.installed import PROTOCOLS

@@ -13,7 +13,7 @@ from attrs import frozen
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
-from aggregator.lab.simulation.ceilings import is_linear
+from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from aggregator.lab.simulation.linear_sums import reals_of_people
+from aggregator.lab.simulation.evaluation import roc_auc
+from aggregator.lab.simulation.linear_sums import is_linear, reals_of_people
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.run import Plan, categories, exact_cuts
 from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.categories import Value, clamp
 from anon.protocols.histogram.thresholds import Cuts
-from anon.protocols.sum.design import column_of, shape_of
-from anon.protocols.vectors.tables import TableSums
+from anon.protocols.sum.design import column_of
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
 
@@ -24,14 +24,24 @@ def binned_ceiling(plan: Plan, train: People, test: People) -> float:
     """ROC AUC on `test` of logistic regression on one-hot bins with cuts found without noise; of a linear model, on its
     columns."""
     if is_linear(plan.manifest):
-        return _auc(_columns(plan, train), train, _columns(plan, test), test)
+        return without_privacy(plan.manifest, [train], test)[1]
     cuts = exact_cuts(plan, train)
     return _auc(_bins(plan, train, cuts), train, _bins(plan, test, cuts), test)
 
 
-def is_linear(study: Manifest) -> bool:
-    """True for a study that learns a linear model of columns, in place of tables."""
-    return study.surveys[0].exact and not isinstance(shape_of(study.surveys[0]), TableSums)
+def without_privacy(study: Manifest, trains: Sequence[People], test: People) -> tuple[float, float]:
+    """Accuracy and ROC AUC on `test` of logistic regression on a study's columns: the means over several groups, each
+    of which learns alone. Of one label alone, that is said of everybody."""
+    tested, positive, found = _columns(study, test), test.labels == 1, list[tuple[float, float]]()
+    for train in trains:
+        if train.alike:
+            found.append((float((test.labels == train.labels[0]).mean()), 0.5))
+            continue
+        model = LogisticRegression(max_iter=1000).fit(_columns(study, train), train.labels)
+        ranks: Floats = model.decision_function(tested)
+        found.append((float(((ranks > 0) == positive).mean()), roc_auc(ranks, positive)))
+    accuracy, auc = np.mean(found, axis=0)
+    return float(accuracy), float(auc)
 
 
 def raw_ceiling(plan: Plan, train: People, test: People) -> float:
@@ -52,8 +62,7 @@ def _auc(train_matrix: Floats, train: People, test_matrix: Floats, test: People)
     return float(roc_auc_score(test.labels, model.decision_function(test_matrix)))
 
 
-def _columns(plan: Plan, people: People) -> Floats:
-    study = plan.manifest
+def _columns(study: Manifest, people: People) -> Floats:
     return reals_of_people([column_of(feature) for feature in study.features], study.label.name, people)
 
 

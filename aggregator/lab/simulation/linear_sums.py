@@ -19,45 +19,59 @@ from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.sum.design import descent_of, summed_of
+from anon.protocols.sum.design import Summed, descent_of, shape_of, summed_of
+from anon.protocols.sum.masks.layout import vector_survey
+from anon.protocols.sum.oblivious.messages import weights_survey
 from anon.protocols.sum.standing import RoundSum, arrangement_of
-from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
-from anon.protocols.vectors.transfer import TransferredVotes
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Survey
+
+
+def summed_survey(study: Manifest) -> Survey | None:
+    """The first survey whose vectors tellers or members add up; None where nobody does."""
+    if study.protocol == "masks":
+        return vector_survey(study)
+    if study.protocol == "oblivious":
+        return weights_survey(study)
+    return study.surveys[0] if study.surveys[0].exact else None
+
+
+def is_linear(study: Manifest) -> bool:
+    """True for a study that learns a linear model of columns, in place of tables."""
+    survey = summed_survey(study)
+    return survey is not None and not isinstance(shape_of(survey), TableSums)
+
+
+def demand_ranking(study: Manifest, design: Summed) -> None:
+    """Raises `Refused` for a study that predicts a number, which has no AUC."""
+    if isinstance(design, MomentSums) and design.columns[-1].name != study.label.name:
+        raise Refused(
+            "simulate tells how well the label is ranked, and this study predicts the number "
+            f"{design.columns[-1].name}. Leave out design.target to see the same columns rank the label"
+        )
 
 
 def learn_linear(study: Manifest, people: People, generator: np.random.Generator) -> LinearModel:
-    """The model of one run with these people. Raises `Refused` for one that predicts a number, which has no
-    AUC, and for members with many records."""
+    """The model of one run with these people, of one record each. Raises what `demand_ranking` does."""
     design = summed_of(study, study.surveys[0])
-    if isinstance(design, TableSums):
-        raise TypeError("tables are learned as tables")
-    if isinstance(design, AveragedWeights | TransferredVotes):
-        raise Refused(
-            "simulate knows members with one record each, and here each fits a model to many of its own. "
-            "benchmarks/parties.py measures it on public data"
-        )
-    if design.rows > 1 or design.unit != "person":
-        raise Refused(
-            "simulate knows members with one record each, and this study takes many of each. Leave out records = "
-            '"many" to see how well the columns rank the label; benchmarks/many.py measures many records'
-        )
+    demand_ranking(study, design)
     if isinstance(design, MomentSums):
-        if design.columns[-1].name != study.label.name:
-            raise Refused(
-                "simulate tells how well the label is ranked, and this study predicts the number "
-                f"{design.columns[-1].name}. Leave out design.target to see the same columns rank the label"
-            )
-        sums = [_noisy(study, 0, summed_products(design, study.label.name, people), len(people), generator)]
-    else:
+        sums = [noisy_sum(study, 0, summed_products(design, study.label.name, people), len(people), generator)]
+    elif isinstance(design, GradientSums):
         sums = _descended(study, design, people, generator)
-    learned = learned_from(study, sums)
+    else:
+        raise TypeError("tables are learned as tables, and the models of parties from their records")
+    return model_of_rounds(study, sums)
+
+
+def model_of_rounds(study: Manifest, sums: Sequence[RoundSum], given: bytes = b"") -> LinearModel:
+    """The linear model of all rounds' sums."""
+    learned = learned_from(study, sums, given)
     if not isinstance(learned.model, LinearModel):
-        raise TypeError("products and gradients are learned as a linear model")
+        raise TypeError("tables are learned as tables")
     return learned.model
 
 
@@ -107,13 +121,14 @@ def _descended(
     sums: list[RoundSum] = []
     for number, survey in enumerate(study.surveys):
         exact = summed_gradients(design, reals, people.labels, standing.weights)
-        sums.append(_noisy(study, number, exact, len(people), generator))
+        sums.append(noisy_sum(study, number, exact, len(people), generator))
         way = descent_of(survey, rounds, len(people), sums[-1].noise)
         standing = way.after(standing, sums[-1].values, design.scale)
     return sums
 
 
-def _noisy(study: Manifest, number: int, exact: Integers, people: int, generator: np.random.Generator) -> RoundSum:
+def noisy_sum(study: Manifest, number: int, exact: Integers, people: int, generator: np.random.Generator) -> RoundSum:
+    """A round's exact sum over so many members, with the noise of its tellers."""
     arrangement = arrangement_of(study)
     each, parties = arrangement.sums[number].sigma_squared, arrangement.summing
     noisy = exact + simulated_noise(each, parties, len(exact), generator)

@@ -76,6 +76,10 @@ class People:
         columns = {name: column.take(chosen) for name, column in self.columns.items()}
         return People(columns, self.labels[chosen])
 
+    def shuffled(self, generator: np.random.Generator) -> People:
+        """The same with labels that have nothing to do with them."""
+        return People(self.columns, generator.permutation(self.labels))
+
 
 def split(count: int, share: float, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions of `count` people at random: those who are kept, and the share held out, one at least if it is > 0."""
@@ -103,10 +107,8 @@ def people_from_rows(
     where members have many records.
     """
     if study.records not in (None, "one"):
-        raise Malformed("data: people of one record each are simulated; leave records out, or ask the members")
-    if len(study.tables) != 1:
-        raise Malformed(f"data: a CSV file is one table, but the study reads {len(study.tables)}")
-    return people_from_values(study.label, _evaluate(study, _grouped(rows, person), as_of))
+        raise Malformed("data: expected members with one record each; `anonml simulate` takes those with many")
+    return people_from_values(study.label, evaluate_people(study, grouped(rows, person), as_of))
 
 
 def people_from_csv(
@@ -116,38 +118,53 @@ def people_from_csv(
 
     Raises `Malformed` when the file cannot be read.
     """
+    return people_from_rows(study, rows_of_csv(path), person, as_of)
+
+
+def rows_of_csv(path: Path) -> Iterator[Mapping[str, Cell]]:
+    """The rows of a CSV file by column. Raises `Malformed` when it cannot be read."""
     columns = read_columns(path)
-    cells = list(columns.values())
-    return people_from_rows(study, (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)),
-                            person, as_of)
+    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
-def _grouped(rows: Iterable[Mapping[str, Cell]], person: str | None) -> Iterator[Rows]:
+def grouped(rows: Iterable[Mapping[str, Cell]], person: str | None) -> Iterator[Rows]:
+    """The rows of each different value of column `person`, or each row alone."""
     if person is None:
         yield from ([row] for row in rows)
         return
     groups: dict[Cell, list[Mapping[str, Cell]]] = {}
     for row in rows:
         if person not in row:
-            raise Malformed(f"data: expected a column {person}, which tells people apart")
+            raise Malformed(f"data: expected a column {person}, which tells people or parties apart")
         groups.setdefault(row[person], []).append(row)
     yield from groups.values()
 
 
-def _evaluate(
+def bench_of(study: Proposal | Manifest) -> Bench:
+    """The sandbox of a study's one table. Raises `Malformed` for several, and for queries that do not compile."""
+    if len(study.tables) != 1:
+        raise Malformed(f"data: a CSV file is one table, but the study reads {len(study.tables)}")
+    declared, many = {study.tables[0].name: study.tables[0].columns}, study.records not in (None, "one")
+    for name, query in queries_of(study).items():
+        lint(query, declared, attributed(name), many=many)
+    return Bench(declared)
+
+
+def queries_of(study: Proposal | Manifest) -> dict[str, str]:
+    """The query of each feature by name, and of the label, which is the last."""
+    return {**{feature.name: feature.query for feature in study.features}, study.label.name: study.label.query}
+
+
+def evaluate_people(
     study: Proposal | Manifest, groups: Iterable[Rows], as_of: int
 ) -> Iterator[tuple[dict[str, Value], Value]]:
     """As on a peer: the same sandbox, bounds and rules for what a value may be (`anon.queries`)."""
     table = study.tables[0]
-    declared = {table.name: table.columns}
-    for feature in study.features:
-        lint(feature.query, declared, attributed(feature.name))
-    lint(study.label.query, declared, attributed(study.label.name))
-    with closing(Bench(declared)) as bench:
+    with closing(bench_of(study)) as bench:
         kinds = [(asked.name, asked.kind, _Asked(bench, asked.query, table, as_of)) for asked in study.features]
         label = _Asked(bench, study.label.query, table, as_of)
         for rows in groups:
-            person = _Person(bench, table.name, [_cells(row, table.columns) for row in rows])
+            person = _Person(bench, table.name, [cells_of(row, table.columns) for row in rows])
             values = {name: value_of(kind, asked.of(person)) for name, kind, asked in kinds}
             yield values, value_of(LABEL, label.of(person))
 
@@ -200,7 +217,8 @@ class _Asked:
         return self._known[key]
 
 
-def _cells(row: Mapping[str, Cell], columns: Sequence[str]) -> list[Cell]:
+def cells_of(row: Mapping[str, Cell], columns: Sequence[str]) -> list[Cell]:
+    """The cells of a row in this order. Raises `Malformed` for a column that is not there."""
     absent = [column for column in columns if column not in row]
     if absent:
         raise Malformed(f"data: the study reads the columns {', '.join(absent)}, which the file does not have")

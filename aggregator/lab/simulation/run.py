@@ -8,6 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from aggregator.lab.simulation.draws import assign_rows, perturbed_counts
+from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.additive.moments import BitTally
 from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTally
@@ -54,10 +55,11 @@ class Plan:
 
     @staticmethod
     def of(manifest: Manifest) -> Plan:
-        """Build every survey's mechanism; an exact one has none. Raises `Refused` where members write."""
-        if has_board(manifest):
+        """Build every survey's mechanism; a sum has none. Raises `Refused` where members write and add nothing up."""
+        if has_board(manifest) and not is_linear(manifest):
             raise Refused("its members write to each other, and no lab simulates that; see `anonml study plan`")
-        return Plan(manifest, tuple(survey.build() for survey in manifest.surveys if not survey.exact))
+        perturbed = [survey for survey in manifest.surveys if not survey.exact and not survey.written]
+        return Plan(manifest, tuple(survey.build() for survey in perturbed))
 
 
 Codes = Callable[[Counts | slice], Counts]

@@ -6,7 +6,7 @@ at once (`aggregator.lab.simulation.draws`). Every peer takes part and sends all
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import sqrt
 
@@ -14,19 +14,21 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from aggregator.compute import HERE, Compute
-from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
+from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling, without_privacy
 from aggregator.lab.simulation.evaluation import TestScores, evaluate
 from aggregator.lab.simulation.leaks import leaking
+from aggregator.lab.simulation.linear_sums import is_linear, learn_linear
+from aggregator.lab.simulation.parties import Parties, has_parties, learn_parties
 from aggregator.lab.simulation.people import People, split
 from aggregator.lab.simulation.rule import rule_auc
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
-from aggregator.lab.simulation.sums import learn_summed, model_of_sums
+from aggregator.lab.simulation.sums import learn_summed
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.additive.report import Figure, scores_of
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
-from anon.errors import Malformed
+from anon.errors import Malformed, Refused
 from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
 from anon.protocols.cost_words import cost_in_words, is_local
@@ -35,6 +37,7 @@ from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.sharing.drafts import drafted
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 
@@ -54,7 +57,8 @@ class SimulationResult:
     without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`:
     features of which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard
     deviation of one study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them
-    a peer. The keys are documented in docs/figures.md.
+    a peer. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means of parties that share
+    nothing. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -82,6 +86,8 @@ class SimulationResult:
     leaks: tuple[str, ...] = ()
     score: bool = False
     cost: str = ""
+    accuracy_alone: float | None = None
+    auc_alone: float | None = None
 
     def figures(self) -> dict[str, object]:
         """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
@@ -92,25 +98,27 @@ class SimulationResult:
 
 def simulate(
     study: Proposal,
-    data: People,
+    data: People | Parties,
     trials: int,
     seed: int,
-    test: People | None = None,
+    test: People | Parties | None = None,
     *,
     peers: int | None = None,
     shuffle_labels: bool = False,
     equal_parts: bool = False,
     ceilings: bool = True,
     held_out: float = HELD_OUT,
+    given: Mapping[str, bytes] = NONE_GIVEN,
     progress: Callable[[int], None] = lambda done: None,
     compute: Compute = HERE,
 ) -> SimulationResult:
     """Run the study `trials` times and score each model on `test` (without it, on a share `held_out` of `data`).
 
     `peers`: so many are drawn anew from `data` in each trial, with replacement where that is more than there are (no
-    memory is taken for them); without it all take part. Deterministic in `seed`: every trial has a seed of its own,
-    so that `compute` decides where it runs and not what it gives. Raises `Malformed` for impossible numbers, and
-    `Refused` where the cluster cannot be used.
+    memory is taken for them); without it all take part. `given`: the study's public documents by name. Deterministic in
+    `seed`: every trial has a seed of its own, so that `compute` decides where it runs and not what it gives. Raises
+    `Malformed` for impossible numbers, and `Refused` for people in place of parties, and where the cluster cannot be
+    used.
 
     >>> from importlib.resources import files
     >>> from aggregator.notebook import Study
@@ -126,32 +134,44 @@ def simulate(
     if trials < 1 or (peers is not None and peers < 1):
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
-    plan = Plan.of(resolve(drafted(study), NO_KEYS, 0, lambda below: int(generator.integers(below))))
-    trial = _Trials(plan, data, test, peers, resampled, shuffle_labels, equal_parts)
+    manifest = resolve(drafted(study), NO_KEYS, 0, lambda below: int(generator.integers(below)), given=given)
+    plan = Plan.of(manifest)
+    if has_parties(study) != isinstance(data, Parties):
+        raise Refused("simulate: this study's members are read as parties, which `anonml simulate` does")
+    public = next(iter(given.values()), b"")
+    if isinstance(data, Parties) and not shuffle_labels:
+        data = data.summing(plan.manifest, public)
+    scored = _people(test)
+    trial = _Trials(plan, data, scored, peers, resampled, shuffle_labels, equal_parts, public)
     last, *seeds = root.spawn(1 + trials)
     tried: list[_Tried] = []
     for outcome in compute.each(partial(_tried, trial), seeds):
         tried.append(outcome)
         progress(len(tried))
     chances = [outcome.chance for outcome in tried if outcome.chance is not None]
-    first = _drawn(data, peers, np.random.default_rng(last))
-    binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
+    drawn = _drawn(data, peers, np.random.default_rng(last))
+    first, alone = _people(drawn), None
+    binned, raw = (binned_ceiling(plan, first, scored), raw_ceiling(plan, first, scored)) if ceilings else (0.0, 0.0)
+    if ceilings and study.many is not None and isinstance(drawn, Parties):
+        alone = without_privacy(plan.manifest, drawn.alone, scored)
     trusted = None
     if ceilings and is_local(plan.manifest):
         epsilon = NanoEpsilon(plan.manifest.epsilon)
-        trusted = trusted_party_auc(plan, epsilon, first, test, np.random.default_rng(last))
-    rate = float(test.labels.mean())
+        trusted = trusted_party_auc(plan, epsilon, first, scored, np.random.default_rng(last))
+    rate = float(scored.labels.mean())
     scores = [outcome.scores for outcome in tried]
-    found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
+    found = _result(plan, resampled or len(drawn), scores, binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
     return evolve(
         found,
         shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
-        scored=len(test),
+        scored=len(scored),
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
-        rule_auc=rule_auc(plan.manifest.features, test),
-        leaks=leaking(plan.manifest.features, first, test) if ceilings else (),
+        rule_auc=rule_auc(plan.manifest.features, scored),
+        leaks=leaking(plan.manifest.features, first, scored) if ceilings else (),
+        accuracy_alone=alone and alone[0],
+        auc_alone=alone and alone[1],
         score=any(map(asks_score, plan.manifest.surveys)),
     )
 
@@ -161,12 +181,13 @@ class _Trials:
     """The part that all trials share; the arguments are those of `simulate`."""
 
     plan: Plan
-    data: People
+    data: People | Parties
     test: People
     peers: int | None
     resampled: int | None
     shuffle_labels: bool
     equal_parts: bool
+    given: bytes
 
 
 @frozen
@@ -183,12 +204,16 @@ def _tried(trial: _Trials, seed: np.random.SeedSequence) -> _Tried:
     generator = np.random.default_rng(seed)
     chosen = _drawn(trial.data, trial.peers, generator)
     if trial.shuffle_labels:
-        chosen = People(chosen.columns, generator.permutation(chosen.labels))
-    run = _run_of(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
+        chosen = chosen.shuffled(generator)
+    run = _run_of(trial, chosen, generator)
     return _Tried(evaluate(run.model, trial.test), run.shown, run.chance)
 
 
-def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
+def _people(data: People | Parties) -> People:
+    return data.people if isinstance(data, Parties) else data
+
+
+def _drawn(data: People | Parties, peers: int | None, generator: np.random.Generator) -> People | Parties:
     if peers is None or peers >= len(data):
         return data
     return data.take(generator.choice(len(data), peers, replace=False))
@@ -202,7 +227,7 @@ def learn_once(
     resampled: int | None = None,
 ) -> LearnedStudy:
     """One run of the study with `people` as peers, up to its model. `resampled` as in `collect`."""
-    if plan.manifest.surveys[0].exact:
+    if plan.manifest.surveys[0].exact or is_linear(plan.manifest):
         return learn_summed(plan.manifest, _resampled(people, resampled, generator), generator)
     return learn_collected(plan, collect(plan, people, generator, equal_parts, resampled))
 
@@ -220,13 +245,15 @@ class _Run:
     chance: float | None
 
 
-def _run_of(
-    plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool, resampled: int | None
-) -> _Run:
-    if is_linear(plan.manifest):
-        model, shown = model_of_sums(plan.manifest, _resampled(people, resampled, generator), generator)
-        return _Run(model, shown, None)
-    learned = learn_once(plan, people, generator, equal_parts, resampled)
+def _run_of(trial: _Trials, chosen: People | Parties, generator: np.random.Generator) -> _Run:
+    study = trial.plan.manifest
+    if isinstance(chosen, Parties):
+        places = None if trial.resampled is None else generator.integers(len(chosen), size=trial.resampled)
+        parties = chosen if places is None else chosen.take(places)
+        return _Run(learn_parties(study, parties, generator, trial.given), False, None)
+    if is_linear(study):
+        return _Run(learn_linear(study, _resampled(chosen, trial.resampled, generator), generator), False, None)
+    learned = learn_once(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
     if learned.declared:
         return _Run(learned.model, learned.declared.shown, learned.declared.chance)
     return _Run(learned.model, learned.learnable, learned.chance)
@@ -235,7 +262,7 @@ def _run_of(
 def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:
     """One run of a published study with `people` as peers, with all that its report shows."""
     plan = Plan.of(manifest)
-    if manifest.surveys[0].exact:
+    if manifest.surveys[0].exact or is_linear(manifest):
         return learn_summed(manifest, people, generator, with_influence=True)
     return learn_collected(plan, collect(plan, people, generator), with_influence=True).telling()
 
@@ -253,7 +280,9 @@ def learn_collected(plan: Plan, collected: SimulatedTallies, with_influence: boo
     return learn(subject, train, scoring, manifest.learning, with_influence=with_influence, bits=bits)
 
 
-def _split(data: People, share: float, generator: np.random.Generator) -> tuple[People, People]:
+def _split(
+    data: People | Parties, share: float, generator: np.random.Generator
+) -> tuple[People | Parties, People | Parties]:
     kept, held = split(len(data), share, generator)
     return data.take(kept), data.take(held)
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.lab.simulation.linear_sums import learn_linear
+from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
 from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
-from anon.protocols.models.linear import LinearModel
-from anon.protocols.models.tables import Model
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.protocols.vectors.tables import Block, TableSums
@@ -26,8 +24,7 @@ def learn_summed(
     study: Manifest, people: People, generator: np.random.Generator, with_influence: bool = False
 ) -> LearnedStudy:
     """The model of tables of one run with these people. Raises `Refused` for a study that learns a linear model."""
-    design = shape_of(study.surveys[0])
-    if not isinstance(design, TableSums):
+    if is_linear(study) or not isinstance(design := shape_of(study.surveys[0]), TableSums):
         raise Refused(
             "one run is shown of studies with tables; `anonml simulate` gives the figures of many runs of this one"
         )
@@ -40,14 +37,6 @@ def learn_summed(
     if not isinstance(learned, LearnedStudy):
         raise TypeError("tables are learned as tables")
     return learned
-
-
-def model_of_sums(study: Manifest, people: People, generator: np.random.Generator) -> tuple[Model | LinearModel, bool]:
-    """The model of one run of any design, and true if it was shown to beat a guess. A linear model has no such test."""
-    if isinstance(shape_of(study.surveys[0]), TableSums):
-        learned = learn_summed(study, people, generator)
-        return learned.model, bool(learned.learnable)
-    return learn_linear(study, people, generator), False
 
 
 def _counted(study: Manifest, block: Block, people: People) -> Integers:

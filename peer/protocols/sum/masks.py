@@ -35,9 +35,9 @@ from anon.protocols.sum.masks.masking import (
 from anon.protocols.sum.masks.shared import MasksShared
 from anon.protocols.sum.masks.sharing import SECRET, SHARE, shares
 from anon.protocols.sum.parties import GIVEN, VOTES
+from anon.protocols.sum.vector import vector_of
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.contract import Correspondence, LettersAlone
-from peer.protocols.sum.part import vector_of
 
 _SEED = 32
 _SIZES = {KEYS: SECRET, SHARES: SECRET + 2 * _SEED}

@@ -23,9 +23,9 @@ from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.protocols.sum.oblivious.messages import DONE, SEATS, SEED, SHORT, numbers, spelled, stream
 from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, below, generated
 from anon.protocols.sum.oblivious.sections import MOST
+from anon.protocols.sum.vector import vector_of
 from anon.study.manifest import Manifest, Survey
 from peer.protocols.contract import Correspondence, LettersAlone
-from peer.protocols.sum.part import vector_of
 
 _SIZES = {
     messages.KEYS: messages.NAME,

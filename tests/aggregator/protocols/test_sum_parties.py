@@ -21,11 +21,11 @@ from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import shape_of, summed_of
 from anon.protocols.sum.masks.layout import vector_survey
 from anon.protocols.sum.shared import SumShared
+from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.transfer import TransferredVotes
 from anon.study.manifest import Manifest, Survey
 from anon.study.records import Records
-from peer.protocols.sum.part import vector_of
 from tests.support import masks_study
 from tests.support.protocols import parse_proposal
 from tests.support.sums import KEYS, MOMENTS, document, manifest_of, many, sum_study

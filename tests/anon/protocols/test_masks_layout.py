@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from attrs import evolve
 
-from aggregator.lab.planning.letters import letters_plan, with_letters
+from aggregator.lab.planning.letters import letters_plan, with_rounds
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
@@ -108,5 +108,5 @@ def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
 def test_a_plan_tells_the_rounds_of_each_design(design: str) -> None:
     """That of votes too, whose public rows no plan reads."""
     given = '[[given]]\nname = "rows"\ndescription = "Rows."\nfile = "rows.csv"\n' if "transfer" in design else ""
-    planned = with_letters(parse_proposal(masks_study(design, many(20, "person")) + given))
+    planned = with_rounds(parse_proposal(masks_study(design, many(20, "person")) + given), 1.0)
     assert planned is not None and len(letters_plan(planned, 10)) == 6

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from attrs import evolve
 
-from aggregator.lab.planning.letters import letters_plan, letters_words, with_letters
+from aggregator.lab.planning.letters import letters_plan, letters_words, with_rounds
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.charge import Measure, Unit
 from anon.protocols.registry import charge_of, check_study, protocol_of
@@ -135,9 +135,9 @@ def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
 
 
 def test_a_plan_tells_its_seven_windows() -> None:
-    planned = with_letters(parse_proposal(oblivious_study()))
+    planned = with_rounds(parse_proposal(oblivious_study()), 1.0)
     assert planned is not None and len(letters_plan(planned, 5)) == 8
-    assert "each of its 7 windows" in " ".join(letters_words(letters_plan(planned, 5)))
+    assert "each of its 7 windows" in " ".join(letters_words(planned, letters_plan(planned, 5), 5))
 
 
 def test_a_design_has_a_sentence_for_each_key() -> None:

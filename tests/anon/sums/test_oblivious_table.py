@@ -41,10 +41,10 @@ from anon.protocols.sum.oblivious.messages import (
 )
 from anon.protocols.sum.oblivious.paillier import PaillierSecret
 from anon.protocols.sum.oblivious.sections import MOST as MOST_PARTIES
+from anon.protocols.sum.vector import vector_of
 from anon.wire.letters import AGGREGATOR
 from peer.protocols.sum import oblivious
 from peer.protocols.sum.oblivious import ObliviousPart
-from peer.protocols.sum.part import vector_of
 from tests.support.letters_study import KEYS as STUDY_KEYS
 from tests.support.oblivious_study import HELD, LEAST, MOST, SIZES, rows_of
 from tests.support.oblivious_table import Table, record
