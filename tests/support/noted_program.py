@@ -28,16 +28,22 @@ LOOK = "ANONML_TEST_LOOK"
 def note_noise(place: Callable[[], Path]) -> None:
     """From now on each draw is in the file of that place before it is used."""
     from anon.noise import DiscreteGaussian
+    from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 
-    draw = DiscreteGaussian.vector
+    for law in (DiscreteGaussian, L2Laplace):
+        _note(law, place)
 
-    def noted(self: DiscreteGaussian, length: int, random_bytes: Callable[[int], bytes]) -> list[int]:
-        drawn = draw(self, length, random_bytes)
+
+def _note(law: Any, place: Callable[[], Path]) -> None:
+    draw = law.vector
+
+    def noted(self: Any, length: int, random_bytes: Callable[[int], bytes]) -> list[int]:
+        drawn: list[int] = draw(self, length, random_bytes)
         with place().open("a") as notes:
             notes.write(json.dumps(drawn) + "\n")
         return drawn
 
-    DiscreteGaussian.vector = noted  # type: ignore[method-assign]
+    law.vector = noted
 
 
 def sleep_by(party: Party) -> None:

@@ -14,16 +14,18 @@ SIZES = (9, 4, 12, 7, 4)
 MOST, LEAST = 20, 3
 
 
-def design(kind: str = "oblivious-averaging", epsilon: float = 1.0) -> str:
+def design(kind: str = "oblivious-averaging", epsilon: float = 1.0, bits: int = BITS) -> str:
     """A `[design]`; one of averaging by another name has the same sum."""
-    bits = f"\nkey_bits = {BITS}" if kind == "oblivious-averaging" else ""
-    return f'kind = "{kind}"\nepsilon = {epsilon}\nstrength = 0.1{bits}'
+    keys = f"\nkey_bits = {bits}" if kind == "oblivious-averaging" else ""
+    return f'kind = "{kind}"\nepsilon = {epsilon}\nstrength = 0.1{keys}'
 
 
-def oblivious_study(kind: str = "oblivious-averaging", minimum: int = len(SIZES), epsilon: float = 1.0) -> str:
+def oblivious_study(
+    kind: str = "oblivious-averaging", minimum: int = len(SIZES), epsilon: float = 1.0, bits: int = BITS
+) -> str:
     """A study file of parties with up to `MOST` records."""
     keys = f"{many(MOST)}\nleast_records = {LEAST}"
-    return masks_study(design(kind, epsilon), keys, f"minimum = {minimum}\nmaximum = {len(SIZES)}")
+    return masks_study(design(kind, epsilon, bits), keys, f"minimum = {minimum}\nmaximum = {len(SIZES)}")
 
 
 def rows_of(number: int, size: int) -> Rows:

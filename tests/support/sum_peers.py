@@ -56,7 +56,9 @@ PROGRAM = "tests.support.sum_peers"
 AT_ONCE = 8
 EXCHANGES = 32
 """Exchanges of one process through its tor at once."""
-LIMITS = tuple(BudgetLimit(Measure.ZCDP, unit, 1000 * NANO, 1000 * NANO) for unit in Unit)
+LIMITS = tuple(
+    BudgetLimit(measure, unit, 1000 * NANO, 1000 * NANO) for measure in (Measure.ZCDP, Measure.CENTRAL) for unit in Unit
+)
 Span = tuple[float, float]
 LATE = "late"
 LIVING: ContextVar[int | str] = ContextVar("peer", default=LATE)

@@ -38,6 +38,7 @@ PATIENCE = 600.0
 AGGREGATOR = "aggregator"
 
 
+LAST = (("report", 0), ("unsummed", 0))
 FIFTH = 5
 NEVER, ENROLLED = -2, -1
 """Of a peer that goes for good: it does not even enrol, or it goes before the first round opens."""
@@ -229,14 +230,14 @@ class SumStudy:
     def _environment(self) -> dict[str, str]:
         return ENVIRONMENT | ({} if self.keeper is None else {CLOCK: str(self.keeper.clock.path)})
 
-    async def command(self, *words: object) -> Any:
-        """`anonml WORDS --json`, which must succeed."""
+    async def command(self, *words: object, ends: int = 0) -> Any:
+        """`anonml WORDS --json`, which must end with this code."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.support.noted_program", *map(str, words), "--json",
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT, env=self._environment(),
         )  # fmt: skip
         out, errors = await process.communicate()
-        assert process.returncode == 0, f"anonml {' '.join(map(str, words))}: {errors.decode()}{out.decode()}"
+        assert process.returncode == ends, f"anonml {' '.join(map(str, words))}: {errors.decode()}{out.decode()}"
         return json.loads(out)
 
     async def _host(self, place: int) -> asyncio.subprocess.Process:
@@ -261,12 +262,12 @@ class SumStudy:
     # Going on
 
     async def through(self) -> None:
-        """The whole study, each round of tellers to its sum, and every peer to its end."""
+        """The whole study, each round of tellers to its sum, and every peer to its end; also one that ends unsummed."""
         enrolled = "SELECT count(*) FROM enrolments"
         await self.until(lambda: self._one(enrolled) == self.plan.enrolling, "enrolled")
         for survey in self.manifest.surveys if self.plan.subject.tellers else ():
             await self._round(survey)
-        await self.until(lambda: ("report", 0) in self.documents(), "model published")
+        await self.until(lambda: not self.documents().keys().isdisjoint(LAST), "model published")
         for host in self.hosts:
             out, _ = await host.communicate()
             assert host.returncode == 0, "".join(log.read_text() for log in self.folder.glob("peers-*.log"))

@@ -8,6 +8,7 @@ from random import Random
 from attrs import field, frozen
 
 from tests.support.masks_study import COLUMNS, MOMENTS, Rows, masks_study
+from tests.support.oblivious_study import HELD, oblivious_study
 from tests.support.sums import NAMES, many, sum_study
 
 RECORDS, PUBLIC = 40, 50
@@ -97,6 +98,11 @@ def masked_averaging() -> Subject:
 def masked_transfer() -> Subject:
     """Parties whose votes are added up under masks."""
     return _masked(f'kind = "masked-transfer"\n{TRANSFER}', "person", GIVEN, {"people": people()})
+
+
+def oblivious(bits: int) -> Subject:
+    """Five parties that average their weights without tellers, with keys of so many bits."""
+    return Subject(lambda _tellers, _fewest: oblivious_study(bits=bits), COLUMNS, lambda number: HELD[number])
 
 
 def _masked(design: str, unit: str, more: str = "", given: Mapping[str, bytes] = {}) -> Subject:
