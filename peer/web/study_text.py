@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from anon.ldp import NanoEpsilon
-from anon.protocols.categories import feature_category, is_missing, is_missing_label
+from anon.protocols.categories import feature_category, is_clamped, is_missing, is_missing_label
 from anon.protocols.charge import LOCAL, Budget
+from anon.protocols.contract import Record
 from anon.protocols.names import category_alone
+from anon.study.features import Feature
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import Figure, Sentence, joined, say
 from anon.wire.replies import ACCEPTED
@@ -177,13 +179,9 @@ class OwnAnswer:
 
 def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
     """The owner's values as the study's queries find them now, and their categories where cuts are known. Of many
-    records, how many have a value."""
+    records, how many have a value, and how many of these are moved to an end of the range."""
     if manifest.records is not None:
-        rows = record.record.rows
-        return tuple(
-            _of_many(asked.name, [is_missing(asked, row.values.get(asked.name)) for row in rows])
-            for asked in manifest.features
-        )
+        return tuple(_of_records(asked, record.record.rows) for asked in manifest.features)
     found = []
     for feature in manifest.features:
         value = record.values.get(feature.name)
@@ -204,9 +202,21 @@ def own_label(manifest: Manifest, record: Snapshot, category: int) -> OwnAnswer:
     return OwnAnswer(manifest.label.name, _shown(record.label), say("yes") if category else say("no"), missing)
 
 
-def _of_many(name: str, missing: list[bool]) -> OwnAnswer:
-    known = missing.count(False)
-    value = say("in {known} of {all} records", known=known, all=len(missing)) if missing else say("nothing found")
+def _of_records(asked: Feature, rows: Sequence[Record]) -> OwnAnswer:
+    values = [row.values.get(asked.name) for row in rows]
+    beyond = sum(is_clamped(asked, value) for value in values)
+    return _of_many(asked.name, [is_missing(asked, value) for value in values], beyond)
+
+
+def _of_many(name: str, missing: list[bool], beyond: int = 0) -> OwnAnswer:
+    known, value = missing.count(False), say("nothing found")
+    if beyond:
+        value = say(
+            "in {known} of {all} records; {beyond} beyond the range, which count as its end",
+            known=known, all=len(missing), beyond=beyond,
+        )  # fmt: skip
+    elif missing:
+        value = say("in {known} of {all} records", known=known, all=len(missing))
     return OwnAnswer(name, value, "", not known)
 
 

@@ -53,6 +53,10 @@ def test_the_owner_sees_in_how_many_records_a_value_was_found(tmp_path: Path) ->
         ("tired", "in 2 of 3 records", False)
     ]  # fmt: skip
     assert uncounted(STUDY, found) == ()
+    far = taken_of(tmp_path, [(1, 130, 8, "x", 1), (2, -1, 8, "x", 1), (3, 100, None, "x", 1), (4, None, 8, "x", 1)])
+    assert [one.value for one in own_answers(STUDY, far)] == [
+        "in 3 of 4 records; 2 beyond the range, which count as its end", "in 3 of 4 records"
+    ]  # fmt: skip
     none = taken_of(tmp_path, [(1, 30, None, "x", 5)])
     assert [one.missing for one in own_answers(STUDY, none)] == [False, True]
     assert uncounted(STUDY, none) == ("sleep", "tired")
