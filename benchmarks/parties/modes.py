@@ -108,11 +108,17 @@ def strength_for(rehearsal: Crowd, mode: str, unit: Array, strengths: Sequence[f
 
 
 def measured(
-    crowd: Crowd, rehearsal: Crowd, draws: int, cells: Sequence[tuple[str, str]] = CELLS, shorter: float = 1
+    crowd: Crowd,
+    rehearsal: Crowd,
+    draws: int,
+    cells: Sequence[tuple[str, str]] = CELLS,
+    shorter: float = 1,
+    rehearsed: int = 0,
 ) -> Iterator[Figure]:
     """A row without noise and one for each mode, noise and epsilon: the accuracy of models on the scored rows.
 
-    `shorter`: all lambdas are multiplied by it, where rows are short.
+    `shorter`: all lambdas are multiplied by it, where rows are short. `rehearsed`: draws by which a lambda is chosen;
+    left out, half of `draws`.
     """
     rehearsal = evolve(rehearsal, parties=crowd.parties)
     strengths = [shorter * one for one in STRENGTHS]
@@ -122,7 +128,7 @@ def measured(
     yield row_of(crowd.parties, "noise-free", None, None, strength, free)
     for mode, noise in cells:
         for at, epsilon in enumerate(EPSILONS):
-            unit = unit_noise(crowd, noise, epsilon, (draws + 1) // 2, chance(_CHOOSING, at))
+            unit = unit_noise(crowd, noise, epsilon, rehearsed or (draws + 1) // 2, chance(_CHOOSING, at))
             strength = strength_for(rehearsal, mode, unit, strengths)
             unit = unit_noise(crowd, noise, epsilon, draws, chance(_SCORING, at))
             found = crowd.scored.accuracy(crowd.loss, crowd.models(mode, strength, unit))

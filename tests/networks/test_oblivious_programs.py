@@ -45,7 +45,7 @@ def noises_of(study: SumStudy) -> list[list[int]]:
 
 
 def demand_unseen(study: SumStudy) -> None:
-    """No weights, vector or noise of a party stands at the aggregator. What it published is found there."""
+    """No weights, vector or noise of a party stands at the aggregator. Its pages are found there."""
     there, survey = held(study.home), weights_survey(study.manifest)
     there |= {log.name: log.read_bytes() for log in study.folder.glob(f"{AGGREGATOR}.*")}
     for number, vector in enumerate(vectors_of(study)):
