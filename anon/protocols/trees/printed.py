@@ -44,30 +44,29 @@ def leaves_expected(numbers: int, texts: Sequence[int], levels: int = LEVELS) ->
     return ways / (numbers + len(texts)) if numbers or texts else Fraction(1)
 
 
-def printed(records: Sequence[LabelledRow], plan: TreePlan, coins: Coins, two_way: bool = False) -> TreeNode:
-    """Return the tree of algorithm 3, with the classes' noisy counts at its leaves.
+def printed(
+    records: Sequence[LabelledRow], plan: TreePlan, coins: Coins, two_way: bool = False, levels: int = LEVELS
+) -> TreeNode:
+    """Return the tree of algorithm 3 with so many levels, and with the classes' noisy counts at its leaves.
 
     Raises `InvalidValue` for records outside the plan, and for more than `MOST_LEAVES` leaves.
     """
     check(records, plan.attributes, plan.classes)
-    each = Fraction(plan.epsilon, NANO) / (2 * LEVELS)
-    grown, leaves = _Printed(plan, coins, each, two_way), [0]
-    return grown.node(records, whole(plan.attributes), 1, leaves)
+    return _Growth(plan, coins, two_way, levels).node(records, whole(plan.attributes), 1)
 
 
-class _Printed:
-    """One growth: its plan, coins, and the epsilon of a step."""
+class _Growth:
+    """The growth of one tree: the epsilon of a step, and the leaves so far."""
 
-    def __init__(self, plan: TreePlan, coins: Coins, each: Fraction, two_way: bool) -> None:
-        self.plan, self.coins, self.each, self.two_way = plan, coins, each, two_way
+    def __init__(self, plan: TreePlan, coins: Coins, two_way: bool, levels: int) -> None:
+        self.plan, self.coins, self.two_way, self.levels, self.leaves = plan, coins, two_way, levels, 0
+        self.each = Fraction(plan.epsilon, NANO) / (2 * levels)
 
-    def node(
-        self, records: Sequence[LabelledRow], active: tuple[Places, ...], level: int, leaves: list[int]
-    ) -> TreeNode:
+    def node(self, records: Sequence[LabelledRow], active: tuple[Places, ...], level: int) -> TreeNode:
         ways = [place for place, places in enumerate(active) if can_split(places)]
-        if level == LEVELS or not ways:
-            leaves[0] += 1
-            if leaves[0] > MOST_LEAVES:
+        if level == self.levels or not ways:
+            self.leaves += 1
+            if self.leaves > MOST_LEAVES:
                 raise InvalidValue(f"tree: more than {MOST_LEAVES} leaves")
             return TreeNode(noisy(records, self.plan.classes, self.each, self.coins))
         at = ways[self.coins.below(len(ways))]
@@ -81,7 +80,7 @@ class _Printed:
         for record in records:
             parts.setdefault(side_of[record.row[at]], []).append(record)
         children = tuple(
-            self.node(parts.get(side, ()), (*active[:at], places, *active[at + 1 :]), level + 1, leaves)
+            self.node(parts.get(side, ()), (*active[:at], places, *active[at + 1 :]), level + 1)
             for side, places in enumerate(places_of)
         )
         return TreeNode(split=split, children=children)

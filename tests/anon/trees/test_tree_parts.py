@@ -334,7 +334,7 @@ def _texts() -> dict[str, tuple[TreePlan, str]]:
         "a full side": put(1, split[:2] + f"{(1 << ATTRIBUTES[int(split[:2])].places) - 1:016x}" + split[18:]),
         "places that are not there": put(1, split[:2] + "f" * 16 + split[18:]),
         "capital digits": put(1, split[:2] + "000000000000000A" + split[18:]),
-        "counts at a split root": put(1, split[:18] + leaf[18:]),
+        "lines below a leaf": put(1, leaf), "counts at a split root": put(1, split[:18] + leaf[18:]),
         "a leaf without counts": put(3, "-" * len(leaf)), "a count without sign": put(3, leaf[:18] + "0" + leaf[19:]),
         "minus zero": put(3, leaf[:18] + "-00000000" * 2), "blanks": put(3, leaf[:18] + "+       1" * 2),
         "a split at the last level": put(3, split[:18] + leaf[18:]), "no line": text.replace("\n", " "),
@@ -362,12 +362,12 @@ def test_the_text_of_another_plan_is_refused() -> None:
 # As printed
 
 
-def test_the_printed_tree_has_the_leaves_that_its_expectation_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_printed_tree_has_the_leaves_that_its_expectation_says() -> None:
     """With four levels, the mean of 300 trees lies within five standard errors of the exact mean."""
-    monkeypatch.setattr("anon.protocols.trees.printed.LEVELS", 4)
     wide = NumberAttribute("wide", tuple(range(65)))
     plan = TreePlan((wide, TextAttribute("a", tuple("abc")), TextAttribute("b", tuple("abcde"))), 2, nano(1))
-    counts = [len([*leaves(printed([], plan, Coins(stream(seed))), whole(plan.attributes))]) for seed in range(300)]
+    trees = (printed([], plan, Coins(stream(seed)), levels=4) for seed in range(300))
+    counts = [len([*leaves(tree, whole(plan.attributes))]) for tree in trees]
     due = float(leaves_expected(1, [3, 5], 4))
     assert len({*counts}) > 5
     assert abs(np.mean(counts) - due) < 5 * np.std(counts) / 300**0.5
