@@ -16,6 +16,7 @@ from aggregator.compute import HERE, Compute
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed, Refused, because
 from anon.protocols.kinds import files_of
+from anon.protocols.models import rows
 from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
@@ -50,7 +51,17 @@ def export(
             written[signed.head.kind] += 1
             if name := files.get((signed.head.kind, signed.head.part)):
                 (directory / name).write_bytes(body)
+                for table, text in _tables(name, body).items():
+                    (directory / table).write_bytes(text)
     return dict(written)
+
+
+def _tables(name: str, body_untrusted: bytes) -> dict[str, bytes]:
+    """Published rows as comma-separated values too; nothing of another result."""
+    try:
+        return {f"{Path(name).stem}.csv": rows.from_json(body_untrusted.decode()).to_csv().encode()}
+    except (Malformed, UnicodeDecodeError):
+        return {}
 
 
 def export_bucket(directory: Path, number: int, bucket: int, content: bytes) -> None:
@@ -110,4 +121,5 @@ def _copies(
         name = files.get((signed.head.kind, signed.head.part))
         if name and signed.head.number in bodies:
             found[name] = (bodies[signed.head.number],)
+            found |= {table: (text,) for table, text in _tables(name, bodies[signed.head.number]).items()}
     return found | {FINGERPRINTS: (listing(manifest.study_id, chain).encode(),)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from csv import writer
+from io import StringIO
 from typing import Final
 
 from attrs import field, frozen
@@ -45,6 +47,12 @@ class PublishedRows:
     def to_json(self) -> str:
         """The one spelling of these rows."""
         return reading.spelled(self)
+
+    def to_csv(self) -> str:
+        """The same as comma-separated values under a line of the columns' names."""
+        text = StringIO()
+        writer(text, lineterminator="\n").writerows((self.columns, *self.rows))
+        return text.getvalue()
 
 
 def from_json(text_untrusted: str) -> PublishedRows:
