@@ -152,6 +152,7 @@ _SECTIONS: Mapping[str, str] = {
     "OnePacket": '`[design]` with `kind = "one-packet"`',
     "Paper": '`[design]` with `kind = "paper"`',
     "TablesSum": '`[design]` with `kind = "tables-sum"`',
+    "Marginals": '`[design]` with `kind = "marginals"`',
     "Moments": '`[design]` with `kind = "moments"`',
     "Gradient": '`[design]` with `kind = "gradient"`',
     "Averaging": '`[design]` with `kind = "averaging"`',

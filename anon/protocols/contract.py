@@ -101,6 +101,8 @@ class Layout:
 Result = PublishedModel | PublishedRows
 MODEL: Final[Place] = ("model", 0)
 """The place of a study's one model."""
+ROWS: Final[Place] = ("rows", 0)
+"""The place of a study's rows."""
 
 
 class SharedPart(Protocol):

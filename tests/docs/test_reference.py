@@ -82,6 +82,7 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
     titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"'}
     titles |= {
         "TablesSum": "tables-sum",
+        "Marginals": '"marginals"',
         "Moments": '"moments"',
         "Gradient": '"gradient"',
         "Averaging": '"averaging"',

@@ -12,13 +12,14 @@ from tests.support import command_line
 from tests.support.masks_evidence import MasksEvidence
 from tests.support.sum_evidence import Evidence
 from tests.support.sum_programs import ENROLLED, NEVER, Plan, sum_programs
-from tests.support.sum_subjects import averaging, masked_averaging, masked_moments, masked_transfer, transfer
+from tests.support.sum_subjects import averaging, marginals, masked_averaging, masked_moments, masked_transfer, transfer
 
 PEERS, HOSTS = 20, 2
 TELLERS_GONE = {3: NEVER, 8: ENROLLED, 11: ENROLLED, 13: ENROLLED, 16: ENROLLED, 14: 0, 17: 0}
 """Where there are tellers, peers have nothing more to say once their vectors are sent."""
 MASKS_GONE = {3: ENROLLED, 8: 0, 11: 1, 14: 2, 17: 3}
 STUDIES = {
+    "marginals": (marginals(), TELLERS_GONE),
     "averaging": (averaging(), TELLERS_GONE), "transfer": (transfer(), TELLERS_GONE),
     "masked-moments": (masked_moments(), MASKS_GONE), "masked-averaging": (masked_averaging(), MASKS_GONE),
     "masked-transfer": (masked_transfer(), MASKS_GONE),

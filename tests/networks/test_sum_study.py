@@ -16,7 +16,7 @@ from peer.data.importing import import_rows
 from tests.support.fake_aggregator import peer
 from tests.support.protocols import read_model
 from tests.support.sum_lives import begun, together
-from tests.support.sums import MOMENTS, TABLES
+from tests.support.sums import MARGINALS, MOMENTS, TABLES
 from tests.support.tellers import World
 
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
@@ -38,7 +38,7 @@ async def joined(folder: Path, world: World, design: str) -> list[PeerApp]:
     return peers
 
 
-@pytest.mark.parametrize("design", [TABLES, MOMENTS])
+@pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS])
 async def test_from_consent_to_a_model_that_anybody_checks(design: str, tmp_path: Path) -> None:
     world = begun(tmp_path, design)
     aggregator, study = world.aggregator, world.aggregator.manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from tests.support.masks_study import COLUMNS, MOMENTS, Rows, masks_study
 from tests.support.oblivious_study import HELD, oblivious_study
@@ -62,6 +62,12 @@ def people() -> bytes:
     spring = Random(99)
     lines = [f"{spring.uniform(2, 10):.2f},{spring.uniform(0, 100):.1f}" for _ in range(PUBLIC)]
     return "\n".join(["sleep,age", *lines]).encode()
+
+
+def marginals() -> Subject:
+    """Tables of pairs from peers with one record each, from which rows are drawn."""
+    design = 'kind = "marginals"\nepsilon = 8.0\ntree_from = 0\nrows = 50'
+    return evolve(gradient(1), text=lambda tellers, fewest: sum_study(design, tellers, fewest))
 
 
 def averaging() -> Subject:

@@ -29,6 +29,7 @@ from tests.support.studies import categorical, head_of, label_of, numeric, study
 KEYS = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
 NAMES = ("clinic", "students")
 TABLES = 'kind = "tables-sum"\nepsilon = 1.0'
+MARGINALS = 'kind = "marginals"\nepsilon = 1.0\ntree_from = 0'
 MOMENTS = 'kind = "moments"\nepsilon = 1.0'
 SLEEP = 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2'
 MANY = 'records = "many"\nmost_records = {most}\nunit = "{unit}"\n'
@@ -73,7 +74,8 @@ def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, k
         numeric("age", (0, 100), "cuts = [30, 60]", query=asked[0]),
         numeric("sleep", (0, 12), "cuts = [6]", query=asked[1]),
     ]
-    features += [categorical("cups", ["none", "some", "many"])] if "tables-sum" in design else []
+    if "tables-sum" in design or "marginals" in design:
+        features.append(categorical("cups", ["none", "some", "many"]))
     label = label_of("tired", 1, 0, query=asked[2])
     columns = ["age", "sleep", "cups", "tired", *(["day"] if keys else [])]
     head = head_of("Sleep", "To test sums.", columns, label, features)

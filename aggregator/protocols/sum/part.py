@@ -14,11 +14,12 @@ from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.linear_report import linear_report
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
-from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, column_of, summed_of
+from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, column_of, summed_of
 from anon.protocols.sum.parties import GIVEN, strength_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
 from anon.protocols.vectors.averaging import AveragedWeights
@@ -29,6 +30,7 @@ from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.sharing.round_document import demand_listed
 from anon.study.features import LARGEST_NUMBER
 from anon.study.manifest import Manifest, Survey
+from anon.wire.cbor import encode
 from anon.wire.packets import PublishedPacket
 
 
@@ -102,11 +104,12 @@ class SumPart(HiddenVectors):
             return linear_report(learned.model)
         from aggregator.protocols.additive.report import values_of
         from aggregator.protocols.additive.results import LearnedStudy
+        from aggregator.protocols.sum.drawn import rows_told
 
         if not isinstance(learned, LearnedStudy):
             raise TypeError(f"not learned by the protocol of sums: {type(learned).__name__}")
         template = files("aggregator.protocols.sum").joinpath("tables.html").read_text("utf-8")
-        return ReportPart(template, values_of(study, learned))
+        return ReportPart(template, {**values_of(study, learned), **rows_told(learned)})
 
 
 def learned_from(
@@ -115,7 +118,7 @@ def learned_from(
     """The model of these sums, one for each round, and of the public rows where members voted on some. Raises
     `Malformed` for sums that do not fit the study."""
     kind = study.surveys[0].kind
-    if kind == TABLES:
+    if kind in (TABLES, MARGINALS):
         return _learned_tables(study, sums[0], with_influence)
     if kind == GRADIENT:
         intercept, *weights = final_weights(study, sums)
@@ -143,8 +146,15 @@ def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> L
     cuts = {one.name: one.cuts for one in study.features if one.kind == "numeric"}
     shares = {one.name: one.shares for one in study.features if one.shares}
     subject = Subject(study.study_id.hex(), study.title, study.label, study.features, cuts, shares)
-    learned = learn_tables(subject, design, _noisy(study, found), study.learning, with_influence)
-    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+    noisy = _noisy(study, found)
+    learned = learn_tables(subject, design, noisy, study.learning, with_influence)
+    told = evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+    if study.surveys[0].kind != MARGINALS:
+        return told
+    from aggregator.protocols.sum.drawn import with_rows
+
+    seed = encode([labels.DRAWN_ROWS, study.study_id, found.accepted, list(found.values)])
+    return with_rows(told, design, noisy, study.surveys[0].parameters[0], seed)
 
 
 def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LinearModel:

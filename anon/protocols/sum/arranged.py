@@ -14,9 +14,18 @@ from anon.accounting.zcdp import NanoRho, gaussian_rho
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
-from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
+from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS, votes_parameters, weights_parameters
-from anon.protocols.sum.sections import Averaging, ExactSums, Gradient, Moments, TablesSum, Transfer
+from anon.protocols.sum.sections import (
+    MOST_DRAWN,
+    Averaging,
+    ExactSums,
+    Gradient,
+    Marginals,
+    Moments,
+    TablesSum,
+    Transfer,
+)
 from anon.sharing.arrangement import (
     LARGEST_NUMBER,
     LEAST_MEMBERS,
@@ -130,9 +139,12 @@ def asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], tu
 
 def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
     design, names = proposal.design, tuple(feature.name for feature in proposal.features)
+    cards = tuple(feature.cardinality for feature in proposal.features)
     if isinstance(design, TablesSum):
-        places = tuple(names.index(name) for pair in design.pairs for name in pair)
-        return TABLES, names, tuple(feature.cardinality for feature in proposal.features), places
+        return TABLES, names, cards, tuple(names.index(name) for pair in design.pairs for name in pair)
+    if isinstance(design, Marginals):
+        places = (names.index(name) for pair in design.asked(proposal) for name in pair)
+        return MARGINALS, names, cards, (design.rows or min(proposal.cohort.minimum, MOST_DRAWN), *places)
     if isinstance(design, Moments):
         return _moments(design, names)
     ones = (1,) * len(names)

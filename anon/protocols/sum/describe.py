@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.protocols.sum.arranged import DELTA
-from anon.protocols.sum.design import GRADIENT, TABLES, shape_of
+from anon.protocols.sum.design import GRADIENT, MARGINALS, TABLES, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.vectors.tables import TableSums
@@ -63,7 +63,7 @@ def _adding(arrangement: Arrangement) -> Sentence:
 
 def title(study: Manifest, survey: Survey) -> Sentence:
     """The question of a survey, in a few words."""
-    if survey.kind == TABLES:
+    if survey.kind in (TABLES, MARGINALS):
         return say_many(
             "counts in {count} table",
             "counts in {count} tables",
@@ -87,6 +87,7 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         _cut(arrangement),
         _promise(study, records),
         *((_spare(),) if arrangement.has_spare else ()),
+        *((_drawn(study.surveys[0]),) if study.surveys[0].kind == MARGINALS else ()),
         _all_together(arrangement),
     )
 
@@ -122,6 +123,15 @@ def _all_together(arrangement: Arrangement) -> Sentence:
     return say(
         "If all of them work together, they see your exact answers: without your name, but so exact that they may "
         "tell who you are."
+    )
+
+
+def _drawn(survey: Survey) -> Sentence:
+    """The rows, which cost nothing more."""
+    return say(
+        "From these sums the aggregator makes up {rows} rows, and publishes them too. They stand for nobody, and tell "
+        "nothing about you that the sums do not.",
+        rows=survey.parameters[0],
     )
 
 
@@ -183,7 +193,7 @@ def _promise_of_pairs(study: Manifest, by_record: bool) -> Sentence:
 
 def leaves(study: Manifest, survey: Survey) -> Sentence:
     """The content of a packet."""
-    if survey.kind == TABLES:
+    if survey.kind in (TABLES, MARGINALS):
         return say_many(
             "Your exact answer leaves, as a mark in one cell of {count} table.",
             "Your exact answers leave, as a mark in one cell of each of {count} tables.",

@@ -4,6 +4,8 @@ A survey says all of it in fields that every manifest has:
 
 * `tables-sum`: one survey of kind `tables`. Cards are the features' categories. Parameters: the places of the features
   of each pair, one pair after the other.
+* `marginals`: one survey of kind `marginals`. Cards as those of tables. Parameters: how many rows are drawn; then the
+  places of each pair, in order. A star has no pair.
 * `moments`: one survey of kind `moments`. Cards are the reaches of the columns; a number that is the target stands
   last. Parameters: the largest sum of squares of a record, and the label's reach, or 0 where a number is the target.
 * `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
@@ -28,13 +30,13 @@ from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.sum.parties import OWN, VOTES, WEIGHTS, demand_votes, demand_weights, votes_of, weights_of
-from anon.protocols.sum.sections import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
+from anon.protocols.sum.sections import MOST_DRAWN, MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.sensitivity import Unit, ball_of
-from anon.protocols.vectors.tables import TableSums, tables_of
+from anon.protocols.vectors.tables import TableSums, marginals_of, tables_of
 from anon.protocols.vectors.transfer import TransferredVotes
 from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
@@ -45,6 +47,7 @@ from anon.study.records import PERSON, RECORD, Records
 from anon.vdaf.circuits import Ball, Blocks, ball, blocks
 
 TABLES: Final = "tables"
+MARGINALS: Final = "marginals"
 MOMENTS: Final = "moments"
 GRADIENT: Final = "gradient"
 SCALE: Final = 1024
@@ -67,6 +70,21 @@ def tables_form(cards: Mapping[str, int], asked: Tables) -> None:
     _demand_single(cards, asked)
     if asked[0][0].kind != TABLES or asked[0][0].cards != tuple(cards.values()):
         raise InvalidValue("design: tables-sum counts the categories of every feature")
+
+
+def marginals_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `marginals`. Raises `InvalidValue`."""
+    if [[survey.kind for survey in surveys] for surveys in asked] != [[MARGINALS]]:
+        raise InvalidValue("design: marginals has one slot with one survey")
+    survey = asked[0][0]
+    _demand_form(cards, survey)
+    pairs = list(zip(survey.parameters[1::2], survey.parameters[2::2], strict=True))
+    if survey.features != tuple(cards) or survey.cards != tuple(cards.values()):
+        raise InvalidValue("design: marginals counts the categories of every feature")
+    if not 1 <= survey.parameters[0] <= MOST_DRAWN:
+        raise InvalidValue(f"design: marginals draws 1 to {MOST_DRAWN} rows")
+    if pairs != sorted(set(pairs)) or any(first >= second for first, second in pairs):
+        raise InvalidValue("design: marginals has different pairs, in the features' order")
 
 
 def moments_form(cards: Mapping[str, int], asked: Tables) -> None:
@@ -175,6 +193,9 @@ def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], paramet
         named = [features[place] for place in parameters]
         pairs = list(zip(named[::2], named[1::2], strict=True))
         return tables_of(dict(zip(features, cards, strict=True)), pairs)
+    if kind == MARGINALS and len(parameters) % 2 and all(place < len(features) for place in parameters[1:]):
+        named = [features[place] for place in parameters[1:]]
+        return marginals_of(dict(zip(features, cards, strict=True)), list(zip(named[::2], named[1::2], strict=True)))
     if kind == MOMENTS and len(parameters) in (2, 4):
         radius_squared, label_reach, *many = parameters
         reaches = (min(cards, default=0), *cards, *((label_reach,) if label_reach else ()))

@@ -6,7 +6,7 @@ from typing import Final
 
 from anon.protocols.contract import GivenPart, SummedPart
 from anon.protocols.late import LateFunction, late
-from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Moments, TablesSum, Transfer
+from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Marginals, Moments, TablesSum, Transfer
 from anon.study.designs import Design
 
 _FORMS: Final = "anon.protocols.sum.design"
@@ -19,6 +19,7 @@ SHARED: Final = late(
         kind: Design(section, LateFunction(f"{_FORMS}:{form}"), WORDS[kind], BOUNDS[kind])
         for kind, section, form in (
             ("tables-sum", TablesSum, "tables_form"),
+            ("marginals", Marginals, "marginals_form"),
             ("moments", Moments, "moments_form"),
             ("gradient", Gradient, "gradient_form"),
             ("averaging", Averaging, "averaging_form"),

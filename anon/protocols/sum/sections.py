@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.study.features import Feature, demand_features, one_of
+from anon.study.features import LARGEST_NUMBER, Feature, demand_features, one_of
 from anon.study.proposal import (
     FEWEST_TELLERS,
     MAX_EPSILON,
@@ -30,6 +30,10 @@ MOST_SUMMED_ROUNDS = 60
 MOST_REACH = 1024
 MOST_WORK: Final = 2**26
 """Multiplications of a member's own model: some five seconds of plain Python."""
+MOST_DRAWN: Final = 100_000
+"""Rows that a study draws from its model."""
+TREE_FROM: Final = 3000.0
+"""People times epsilon from which all pairs tell more than their noise takes (docs/decisions/0050-marginals.md)."""
 LOCAL_STRENGTH: Final = Fraction(1, 100)
 """Lambda of a member's own logistic regression, whose votes alone leave."""
 CLASSIFIERS: Final = ("logistic", "nearest", "tree")
@@ -77,15 +81,52 @@ class TablesSum(ExactSums):
     def demand(self, proposal: Proposal) -> None:
         """See `DesignSection`."""
         super().demand(proposal)
-        if proposal.binned:
-            raise InvalidValue(
-                f"features: tables-sum asks once and finds no cuts; write cuts in place of bins of "
-                f"{', '.join(proposal.binned)}"
-            )
-        known = {frozenset(pair) for pair in combinations((feature.name for feature in proposal.features), 2)}
-        asked = [frozenset(pair) for pair in self.pairs]
-        if len(set(asked)) != len(asked) or not set(asked) <= known:
-            raise InvalidValue("design.pairs: expected different pairs of features that exist")
+        _demand_tables(proposal, self)
+
+
+def _demand_tables(proposal: Proposal, design: TablesSum | Marginals) -> None:
+    if proposal.binned:
+        raise InvalidValue(
+            f"features: {design.kind} asks once and finds no cuts; write cuts in place of bins of "
+            f"{', '.join(proposal.binned)}"
+        )
+    known = {frozenset(pair) for pair in combinations((feature.name for feature in proposal.features), 2)}
+    asked = [frozenset(pair) for pair in design.pairs]
+    if len(set(asked)) != len(asked) or not set(asked) <= known:
+        raise InvalidValue("design.pairs: expected different pairs of features that exist")
+
+
+@frozen
+class Marginals(ExactSums):
+    """Tables of pairs of features with the label, in one sum: a graphical model of them, and rows drawn from it.
+
+    `rows`: how many are drawn; left out (0), the cohort's minimum. `tree_from`: all pairs are asked where the cohort's
+    minimum times epsilon is at least this. Below it the declared `pairs` are; a feature in none of them has a table of
+    its own with the label.
+    """
+
+    rows: int = 0
+    tree_from: float = TREE_FROM
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.rows <= MOST_DRAWN:
+            raise InvalidValue(f"rows: expected 1 to {MOST_DRAWN}, or 0 for the cohort's minimum")
+        if not 0 <= self.tree_from < LARGEST_NUMBER:
+            raise InvalidValue("tree_from: expected at least 0")
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        _demand_tables(proposal, self)
+
+    def asked(self, proposal: Proposal) -> tuple[tuple[str, str], ...]:
+        """The pairs that are asked, in the features' order."""
+        declared = {frozenset(pair) for pair in self.pairs}
+        every = tuple(combinations((feature.name for feature in proposal.features), 2))
+        if proposal.cohort.minimum * self.epsilon >= self.tree_from:
+            return every
+        return tuple(pair for pair in every if frozenset(pair) in declared)
 
 
 @frozen
@@ -248,6 +289,13 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
         "pairs": "Pairs of features that get a table of both, without the label.",
     },
+    "marginals": {
+        "kind": "Tables of pairs of features with the label, summed exactly; rows drawn from a model of them.",
+        "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
+        "rows": "How many rows are drawn; left out, the cohort's minimum.",
+        "tree_from": "The cohort's minimum times epsilon from which all pairs are asked.",
+        "pairs": "The pairs of features that are asked below that; features in none are asked alone.",
+    },
     "moments": {
         "kind": "Products of every two columns, summed exactly and published with noise; a linear model.",
         "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
@@ -286,6 +334,11 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 BOUNDS: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
     "tables-sum": {
         "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    },
+    "marginals": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+        "rows": {"minimum": 0, "maximum": MOST_DRAWN},
+        "tree_from": {"minimum": 0},
     },
     "moments": {
         "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},

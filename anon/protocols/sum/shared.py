@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
+from json import dumps
 
 from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
-from anon.protocols.contract import MODEL, Layout, Place, Result, Round
+from anon.protocols.contract import MODEL, ROWS, Layout, Place, Result, Round
 from anon.protocols.sum import arranged, describe
-from anon.protocols.sum.design import is_of_declared, sum_of, summed_of, unit_of
+from anon.protocols.sum.design import MARGINALS, is_of_declared, sum_of, summed_of, unit_of
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
@@ -103,9 +104,12 @@ class SumShared:
 
     def results(self, study: Manifest) -> Mapping[Place, int]:
         """One model, of tables or linear, whose texts are the manifest's. Tables hold three numbers for each cell of a
-        feature, and cuts; a linear model has four for each column."""
+        feature, and cuts; a linear model has four for each column. Of `marginals` there are rows as well."""
         cells = sum(feature.cardinality for feature in study.features)
-        return {MODEL: longest_linear(study)[MODEL] + _NUMBER * 5 * cells}
+        found = {MODEL: longest_linear(study)[MODEL] + _NUMBER * 5 * cells}
+        if study.surveys[0].kind == MARGINALS:
+            found[ROWS] = _TEXT * len(study.to_bytes()) + study.surveys[0].parameters[0] * _longest_row(study)
+        return found
 
     def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
@@ -131,6 +135,12 @@ class SumShared:
 def longest_linear(study: Manifest) -> dict[Place, int]:
     """The bytes of a linear model's longest body, whose texts are the manifest's."""
     return {MODEL: _TEXT * len(study.to_bytes()) + _NUMBER * 16 * (len(study.features) + 2)}
+
+
+def _longest_row(study: Manifest) -> int:
+    """The bytes of a row: of each feature its longest text, or an interval, and the label's one digit."""
+    texts = (max((len(dumps(text)) for text in one.categories), default=0) for one in study.features)
+    return 6 + sum(max(longest, 2 * _NUMBER) + 1 for longest in texts)
 
 
 @contextmanager

@@ -107,6 +107,13 @@ class TableSums:
         return tuple(tuple(sums[start:end]) for start, end in ends)
 
 
+def marginals_of(cards: Mapping[str, int], pairs: Sequence[tuple[str, str]] = ()) -> TableSums:
+    """Return a table of each pair with the label, and one with the label of each feature that is in no pair."""
+    paired = {name for pair in pairs for name in pair}
+    singles = (Block((name,), (card,)) for name, card in cards.items() if name not in paired)
+    return TableSums((*(Block(pair, (cards[pair[0]], cards[pair[1]])) for pair in pairs), *singles))
+
+
 def tables_of(cards: Mapping[str, int], pairs: Sequence[tuple[str, str]] = ()) -> TableSums:
     """Return a table of each feature with the label, and of each pair without it."""
     singles = [Block((name,), (card,)) for name, card in cards.items()]

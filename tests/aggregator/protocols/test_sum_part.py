@@ -33,7 +33,7 @@ from anon.wire.packets import TAG_BYTES
 from peer.protocols.sum.part import SumPart as PeerPart
 from peer.published_report import as_page
 from tests.support.protocols import read_model
-from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of
+from tests.support.sums import GRADIENT, MARGINALS, MOMENTS, SLEEP, TABLES, document, manifest_of
 
 PART = SumPart()
 PEOPLE = 4000
@@ -82,7 +82,7 @@ def learned(study: Manifest, documents: dict[Place, bytes]):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
+@pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, GRADIENT])
 def test_a_model_comes_back_from_its_json_and_predicts(design: str) -> None:
     study = manifest_of(design)
     model = learned(study, published(study)[0]).model
@@ -187,7 +187,7 @@ def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     assert PART.part_scores(learned(study, documents).model) == ()
 
 
-@pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
+@pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, GRADIENT])
 def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None:
     study = manifest_of(design)
     found = learned(study, published(study)[0])

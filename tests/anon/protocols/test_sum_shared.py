@@ -26,6 +26,7 @@ from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.sums import (
     GRADIENT,
     KEYS,
+    MARGINALS,
     MOMENTS,
     NAMES,
     SLEEP,
@@ -37,7 +38,7 @@ from tests.support.sums import (
     tellers,
 )
 
-ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MOMENTS, SLEEP, GRADIENT]
+ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MARGINALS, MOMENTS, SLEEP, GRADIENT]
 
 
 @pytest.mark.parametrize("design", ALL)

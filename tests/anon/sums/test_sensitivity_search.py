@@ -18,7 +18,7 @@ from anon.protocols.vectors.columns import Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.sensitivity import Unit, rounded
-from anon.protocols.vectors.tables import Block, TableSums, tables_of
+from anon.protocols.vectors.tables import Block, TableSums, marginals_of, tables_of
 from tests.support.climbing import Genes, apart, climbed, summed
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
@@ -26,6 +26,8 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 TABLES = [
     tables_of({"a": 2, "b": 3}),
     tables_of({"a": 2, "b": 3, "c": 4}, [("a", "b"), ("b", "c")]),
+    marginals_of({"a": 2, "b": 3, "c": 4}, [("a", "b")]),
+    marginals_of({"a": 2, "b": 3, "c": 4}, [("a", "b"), ("a", "c"), ("b", "c")]),
     TableSums((Block(("a", "b"), (2, 2)), Block((), (), True), Block(("c",), (3,), False))),
 ]
 
