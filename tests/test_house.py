@@ -363,6 +363,7 @@ CANONICAL = {
     "anon/protocols/sum/masks/masking.py": "the grounds of masks",
     "anon/protocols/sum/masks/sharing.py": "the grounds of shares",
     "anon/protocols/sum/oblivious/messages.py": "the grounds of the streams of oblivious averaging",
+    "aggregator/protocols/sum/drawn.py": "the grounds of drawn rows",
     "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
     "aggregator/store/home.py": "a study's keys, in the aggregator's home",
     "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",

@@ -18,10 +18,12 @@ from aggregator.protocols.additive.reconstruct import Counts, Floats
 from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.sum.graphical import GraphicalModel, graphical_model
 from aggregator.protocols.sum.published import NoisySum
+from anon.crypto import labels
 from anon.protocols.contract import ROWS, Place
 from anon.protocols.models.rows import PublishedRows
 from anon.protocols.vectors.tables import TableSums
 from anon.study.features import Feature
+from anon.wire.cbor import encode
 
 SHOWN = 10
 """Rows that the report shows."""
@@ -43,16 +45,17 @@ class LearnedRows(LearnedStudy):
         return {**super().results, ROWS: self.rows.to_json().encode()}
 
 
-def with_rows(learned: LearnedStudy, design: TableSums, published: NoisySum, count: int, seed: bytes) -> LearnedRows:
-    """What was learned of these tables, with so many rows: a column for each feature, and the label's last, which is 1
-    where it is positive."""
+def with_rows(learned: LearnedStudy, design: TableSums, published: NoisySum, count: int) -> LearnedRows:
+    """The model of these tables with so many rows: a column for each feature, and the label's last, which is 1 where it
+    is positive."""
     model, graphical = learned.model, graphical_model(design, published, learned.base_rate)
-    categories = drawn_categories(graphical, count, seed)
-    columns = [np.array(category_texts(one), dtype=object)[categories[one.name]] for one in model.features]
+    grounds = [labels.DRAWN_ROWS, bytes.fromhex(model.study), published.units, list(published.values)]
+    categories = drawn_categories(graphical, count, encode(grounds))
+    columns = [np.array(category_texts(feature), dtype=object)[categories[feature.name]] for feature in model.features]
     columns.append(np.array(["0", "1"], dtype=object)[categories[""]])
-    names = (*(one.name for one in model.features), model.label.name)
+    names = (*(feature.name for feature in model.features), model.label.name)
     cells = tuple(zip(*(column.tolist() for column in columns), strict=True))
-    known = {one.name: getattr(learned, one.name) for one in fields(LearnedStudy)}
+    known = {attribute.name: getattr(learned, attribute.name) for attribute in fields(LearnedStudy)}
     return LearnedRows(**known, graphical=graphical, rows=PublishedRows(model.study, model.title, names, cells))
 
 
@@ -60,7 +63,7 @@ def rows_told(learned: LearnedStudy) -> dict[str, object]:
     """The report's first rows, and the pairs that the tree has; nothing for a study without rows."""
     if not isinstance(learned, LearnedRows):
         return {}
-    tree = [(one.parent, one.name) for one in learned.graphical.leanings if one.parent]
+    tree = [(leaning.parent, leaning.name) for leaning in learned.graphical.leanings if leaning.parent]
     return {"rows": learned.rows, "first": learned.rows.rows[:SHOWN], "tree": tree}
 
 
@@ -79,13 +82,13 @@ def drawn_categories(model: GraphicalModel, count: int, seed: bytes) -> dict[str
     stream = hashlib.shake_256(seed).digest(8 * count * (len(model.leanings) + 1))
     keys = np.frombuffer(stream, dtype=">u8").astype(np.uint64).reshape(-1, count)
     found = {"": _spread(keys[0], model.label)}
-    for own, one in zip(keys[1:], model.leanings, strict=True):
-        above = found[one.parent] if one.parent else np.zeros(count, dtype=np.int64)
+    for own, leaning in zip(keys[1:], model.leanings, strict=True):
+        above = found[leaning.parent] if leaning.parent else np.zeros(count, dtype=np.int64)
         drawn = np.zeros(count, dtype=np.int64)
-        for label, parent in np.ndindex(*one.chances.shape[:2]):
+        for label, parent in np.ndindex(*leaning.chances.shape[:2]):
             there = np.flatnonzero((found[""] == label) & (above == parent))
-            drawn[there] = _spread(own[there], one.chances[label, parent])
-        found[one.name] = drawn
+            drawn[there] = _spread(own[there], leaning.chances[label, parent])
+        found[leaning.name] = drawn
     return found
 
 

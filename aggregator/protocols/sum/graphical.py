@@ -147,7 +147,7 @@ def _parents(names: Sequence[str], information: Mapping[Pair, float]) -> dict[st
         if information[pair] > 0 and first != second:
             near[pair[0]].append(pair[1])
             near[pair[1]].append(pair[0])
-            root = {name: first if one == second else one for name, one in root.items()}
+            root = {name: first if end == second else end for name, end in root.items()}
     found = dict[str, str]()
     for start in names:
         waiting = [] if start in found else [(start, "")]

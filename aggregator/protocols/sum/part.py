@@ -14,7 +14,6 @@ from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.linear_report import linear_report
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
-from anon.crypto import labels
 from anon.errors import Malformed
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
@@ -30,7 +29,6 @@ from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.sharing.round_document import demand_listed
 from anon.study.features import LARGEST_NUMBER
 from anon.study.manifest import Manifest, Survey
-from anon.wire.cbor import encode
 from anon.wire.packets import PublishedPacket
 
 
@@ -153,8 +151,7 @@ def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> L
         return told
     from aggregator.protocols.sum.drawn import with_rows
 
-    seed = encode([labels.DRAWN_ROWS, study.study_id, found.accepted, list(found.values)])
-    return with_rows(told, design, noisy, study.surveys[0].parameters[0], seed)
+    return with_rows(told, design, noisy, study.surveys[0].parameters[0])
 
 
 def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LinearModel:

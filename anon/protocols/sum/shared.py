@@ -139,7 +139,7 @@ def longest_linear(study: Manifest) -> dict[Place, int]:
 
 def _longest_row(study: Manifest) -> int:
     """The bytes of a row: of each feature its longest text, or an interval, and the label's one digit."""
-    texts = (max((len(dumps(text)) for text in one.categories), default=0) for one in study.features)
+    texts = (max((len(dumps(text)) for text in feature.categories), default=0) for feature in study.features)
     return 6 + sum(max(longest, 2 * _NUMBER) + 1 for longest in texts)
 
 
