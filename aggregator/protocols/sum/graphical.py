@@ -100,13 +100,16 @@ def _shrunk(shares: Floats, variance: float) -> Floats:
 
 
 def _joint(cells: Floats, first: Floats, second: Floats, label: Floats, variance: float) -> Floats:
-    """Shares of two features with the label, shape (first, second, 2), moved onto their margins and shrunk."""
+    """Shares of two features with the label, shape (first, second, 2), moved onto their margins and shrunk: by itself
+    the part that both labels have alike, and the rest."""
     rows, columns, _ = cells.shape
     cells = cells + (first - cells.sum(axis=1))[:, None] / columns
     cells = cells + (second - cells.sum(axis=0))[None] / rows
     apart = first[:, None] * second[None] / np.maximum(label, 1e-300)
-    noise = variance * 2 * (rows - 1) * (columns - 1)
-    return _nearest_given(apart + _kept(cells - apart, noise) * (cells - apart), label)
+    noise = variance * 2 * float((label**2).sum()) * (rows - 1) * (columns - 1)
+    alike = (cells - apart).sum(axis=-1, keepdims=True) * label
+    shrunk = sum((_kept(part, noise) * part for part in (alike, cells - apart - alike)), apart)
+    return _nearest_given(shrunk, label)
 
 
 def _kept(beyond: Floats, noise: float) -> float:
