@@ -20,7 +20,7 @@ from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal
-from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, sum_study, tellers
+from tests.support.sums import GRADIENT, MARGINALS, MOMENTS, SLEEP, TABLES, sum_study, tellers
 
 STUDY = parse_proposal(sum_study(TABLES, tellers(entries=False)))
 
@@ -38,6 +38,11 @@ def test_an_effect_is_found_and_the_cost_is_told() -> None:
     assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1
     assert found.figures()["cost"] == found.cost and "central epsilon 1.08" in found.cost
     assert "epsilon_record" not in found.figures()
+
+
+def test_a_study_that_draws_rows_is_simulated_by_the_model_beside_them() -> None:
+    found = simulate(parse_proposal(sum_study(MARGINALS, tellers(entries=False))), people(600), 5, 1, people(2000, 6))
+    assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1 and "central epsilon 1.08" in found.cost
 
 
 def test_shuffled_labels_show_nothing() -> None:
@@ -98,3 +103,6 @@ def test_the_example_can_be_looked_at() -> None:
     study = load_proposal(ROOT / "examples" / "census" / "sums.toml")
     manifest = resolve(drafted(study), NO_KEYS, 1)
     assert [len(manifest.surveys), manifest.surveys[0].m] == [1, 40]
+    study = load_proposal(ROOT / "examples" / "census" / "rows.toml")
+    survey = resolve(drafted(study), NO_KEYS, 1).surveys[0]
+    assert [survey.kind, len(survey.parameters), survey.parameters[0], survey.m] == ["marginals", 9, 2000, 134]

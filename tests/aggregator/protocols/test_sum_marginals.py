@@ -251,7 +251,7 @@ def test_a_study_publishes_a_model_and_rows_that_repeat_to_the_bit() -> None:
 
 
 def test_the_rows_of_a_known_sum_are_known() -> None:
-    """Whoever changes how rows follow from a sum changes this digest: audits of before find other rows."""
+    """A change of how rows follow from a sum changes this digest: audits of before find other rows then."""
     model = graphical_model(TREE, noisy(TREE, law(), 5000, 900, 1), 0.3)
     drawn = drawn_categories(model, 1000, b"known")
     digest = sha256(b"".join(bytes(drawn[name].tolist()) for name in ("", *CARDS))).hexdigest()
