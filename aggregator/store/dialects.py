@@ -56,11 +56,12 @@ async def set_up(home: Home, url: str) -> None:
 def begun_at(url: str) -> Database:
     """The database at an address, not opened yet. Raises `Malformed` for another address."""
     try:
-        driver = make_url(url).drivername
-    except ArgumentError:
-        driver = ""
-    if driver != DRIVER:
-        raise Malformed(f"--database: expected {DRIVER}://USER@HOST/NAME")
+        named = make_url(url)
+    except (ArgumentError, ValueError):
+        named = None
+    # Of a password with an unspelt @ the rest would be taken for the host, told and asked for in the network.
+    if named is None or named.drivername != DRIVER or "@" in (named.host or ""):
+        raise Malformed(f"--database: expected {DRIVER}://USER@HOST/NAME; a password's @ is written %40")
     return _on_a_server(url)
 
 

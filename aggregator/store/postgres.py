@@ -93,7 +93,9 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str) -> None:
         named = make_url(url)
-        self.place: str = named.render_as_string(hide_password=True)
+        # A driver takes its password from the query too, so of that the socket's folder alone is told.
+        told = named.difference_update_query([name for name in named.query if name != "host"])
+        self.place: str = told.render_as_string(hide_password=True)
         session = {**_SESSION, "application_name": f"anonml {os.getpid()}"}
         self._engine: AsyncEngine = create_async_engine(
             # A server that was restarted has closed the pool's connections, so each is asked before its use.
