@@ -16,7 +16,7 @@ from aggregator.study.live import LiveStudy
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.transparency.documents import encode_chain, sign_head
-from examples.testing import all_contents
+from examples.testing import Tables, all_contents
 from tests.support.clock import Clock
 from tests.support.protocols import PROTOCOLS
 from tests.support.sums import TABLES, sum_study
@@ -115,14 +115,16 @@ def app_of(home: Path, clock: Clock, tellers: list[MemoryTeller]) -> AggregatorA
 
 @asynccontextmanager
 async def a_study(
-    folder: Path, peers: int = 4, text: str = "", names: Sequence[str] = NAMES
+    folder: Path, peers: int = 4, text: str = "", names: Sequence[str] = NAMES, people: Sequence[Tables] = ()
 ) -> AsyncIterator[Study]:
-    """Published, and joined by so many."""
+    """Published, and joined by so many. `people`: the data of the first of them."""
     clock = Clock()
     tellers = [MemoryTeller(folder / name) for name in names]
     app = await app_of(folder / "home", clock, tellers).__aenter__()
     world = await begin(app, clock, text or STUDY)
     try:
+        for number, tables in enumerate(people):
+            world.bring(number, tables)
         await world.settle_in(peers)
         yield Study(world, tellers, folder)
     finally:
