@@ -4,12 +4,13 @@ home held its packets up, and erased values were unlinked with the journal and n
 from __future__ import annotations
 
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from anon.errors import Damaged, NoRoom
+from anon.errors import Damaged, Malformed, NoRoom
 from anon.queries.sandbox import plain_tables_of
 from peer.app import PeerApp
 from peer.data.deleting import delete_table
@@ -132,3 +133,21 @@ async def test_a_restore_whose_log_cannot_be_emptied_puts_nothing(
     with pytest.raises(NoRoom, match="log"):
         restore(PeerHome(tmp_path / "new"), file, aggregator.clock())
     assert not (tmp_path / "new" / "peer.sqlite").exists()
+
+
+@pytest.mark.parametrize("ledger", [b"", b"x"])
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_backup_with_an_emptied_ledger_brings_no_budget_back(
+    tmp_path: Path, ledger: bytes, final: bool
+) -> None:
+    """SQLite takes a file of less than a page for an empty database, and a new ledger would be made in it."""
+    whole, emptied = await copied(tmp_path, FakeAggregator.with_study(DECLARED)), tmp_path / "emptied"
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(emptied, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, ledger if name == "peer.sqlite" else old.read(name))
+        if final:
+            new.writestr("final", b"")
+    home = PeerHome(tmp_path / "new")
+    with pytest.raises(Malformed, match="not the backup of a peer"):
+        restore(home, emptied)
+    assert not home.store_path.exists() and not home.data_path.exists()

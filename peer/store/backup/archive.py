@@ -47,7 +47,7 @@ from anon.errors import AnonmlError, Malformed, Refused
 from anon.storage.durable import KeptFile, connect, first_unsound, reading, writing
 from anon.storage.lived import DatabaseMemory
 from anon.storage.locks import synced
-from anon.storage.migration import drop_copies, upgrade
+from anon.storage.migration import drop_copies, upgrade, version_of
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
 from anon.text.sentences import Term, attributed
@@ -183,6 +183,8 @@ def restore(home: PeerHome, file: Path, now: float = UNCONFIRMED) -> Restoration
         _demand_sound(folder, file)
         incoming = folder / "peer.sqlite"
         upgrade(incoming, SCHEMA, nullcontext)
+        if not version_of(incoming):  # an empty file would be made a ledger in which nothing was spent
+            raise Malformed(f"{file.name}: not the backup of a peer; name another file")
         drop_copies(incoming)
         if home.store_path.exists():
             _demand_place(home, incoming, final)
