@@ -20,7 +20,7 @@ from anon.protocols.models import rows
 from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
-from anon.transparency.exported_chain import FINGERPRINTS
+from anon.transparency.exported_chain import FINGERPRINTS, content_of
 from anon.transparency.fingerprint import listing
 
 HEADS = "heads"
@@ -74,7 +74,7 @@ def export_bucket(directory: Path, number: int, bucket: int, content: bytes) -> 
 def _contents(directory: Path) -> Contents:
     def content(number: int, bucket: int) -> bytes | None:
         path = directory / CONTENTS / str(number) / str(bucket)
-        return path.read_bytes() if path.is_file() else None
+        return content_of(path) if path.is_file() else None
 
     return content
 
@@ -89,9 +89,9 @@ def audit(
     """
     directory = Path(directory)
     try:
-        chain = (directory / HEADS).read_bytes()
+        chain = content_of(directory / HEADS)
         numbered = {path.name: path for path in (directory / DOCUMENTS).iterdir() if _NUMBER.fullmatch(path.name)}
-        bodies = {int(name): path.read_bytes() for name, path in numbered.items()}
+        bodies = {int(name): content_of(path) for name, path in numbered.items()}
         beside = sorted(path for path in directory.rglob("*") if not path.is_dir())
         files = {path.relative_to(directory).as_posix(): path for path in beside}
         result = audit_documents(chain, bodies, key, compute, _contents(directory), protocols)
@@ -101,7 +101,7 @@ def audit(
         findings = [
             Finding(name, "is not what was signed; do not open it, and export the study again")
             for name, content in copies.items()
-            if name in files and files[name].read_bytes() not in content
+            if name in files and content_of(files[name]) not in content
         ]
     except OSError as error:
         raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None

@@ -4,6 +4,8 @@ nothing of the party itself."""
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 from attrs import field, frozen
@@ -18,6 +20,8 @@ from anon.transparency.fingerprint import listing
 HEADS = "heads"
 MANIFEST = "documents/0"
 FINGERPRINTS = "fingerprints.txt"
+MOST_BYTES = 2**28
+"""Of one file: no document is as long."""
 
 
 @frozen
@@ -33,10 +37,20 @@ class ExportedChain:
         return parse_chain(self.heads, self.manifest.aggregator_key, self.manifest.study_id)
 
 
+def content_of(file: Path) -> bytes:
+    """The content of a file that somebody else made. Raises `OSError` for a pipe or a device, which may never end, and
+    for a file that is longer than any document."""
+    if not file.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if file.stat().st_size > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return file.read_bytes()
+
+
 def read_exported_chain(directory: Path) -> ExportedChain:
     """The chain in a folder. Raises `Malformed` or `RejectedProof` for heads that its aggregator did not sign."""
     try:
-        heads, body = (directory / HEADS).read_bytes(), (directory / MANIFEST).read_bytes()
+        heads, body = content_of(directory / HEADS), content_of(directory / MANIFEST)
     except OSError as error:
         raise Malformed(
             f"{directory}: not an exported study{because(error)}; write one with `anonml aggregator export` "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -353,6 +354,29 @@ def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path
     assert result.lines()[-1] == "1 fault" and result.verdict is Verdict.FINDINGS
     copy.unlink()
     assert audit(folder).ok, "the documents alone are whole"
+
+
+@pytest.mark.parametrize("name", ["heads", "documents/1", "contents/1/0", "model.json"])
+@pytest.mark.parametrize("made", ["pipe", "device", "long"])
+def test_a_folder_that_would_be_read_for_ever_is_refused(
+    finished: Published, tmp_path: Path, name: str, made: str
+) -> None:
+    """Archives of strangers may have all three; the long one takes no room on the disk."""
+    file = _exported(finished, tmp_path) / name
+    file.unlink()
+    match made:
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+        case _:
+            file.touch()
+            os.truncate(file, 2**40)
+    if name == "contents/1/0":
+        assert not audit(tmp_path / "out").ok, "a bucket that cannot be read is a missing one"
+        return
+    with pytest.raises(Malformed, match="not an exported study"):
+        audit(tmp_path / "out")
 
 
 def test_a_copy_of_nothing_published_is_found(finished: Published, tmp_path: Path) -> None:
