@@ -93,8 +93,8 @@ these figures are somewhat optimistic, for all modes alike.
 
 A vote is 1 at one of six classes. A party in another's place changes at most two classes' votes on a row. So the mean s
 moves by at most the root of 2, over M. `histogram` and `sum` have no label of six classes. Where noise drowns all, a
-large lambda makes `soft` the same as `statistic`. Steps within a standard error are ties. Each mode's lambda is rehearsed
-by five times as many draws: by half of them it was chosen by chance, and two ties fell the other way.
+large lambda makes `soft` the same as `statistic`. Steps within a standard error are ties. Each mode's lambda is
+rehearsed by five times as many draws: by half of them it was chosen by chance, and two ties fell the other way.
 """
 
 ADDRESSES = """\
