@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import ceil, exp, fsum, pi, sqrt
 from typing import Final
 
-from anon.accounting.zcdp import NanoRho, epsilon_of_rho, smallest
+from anon.accounting.zcdp import NanoRho, check_delta, delta_of_rho, smallest
 from anon.ldp import NANO, NanoEpsilon
 
 _STEP = Fraction(1, 1024)
@@ -47,8 +47,9 @@ def shared_sigma_squared(
 
     def keeps(steps: int) -> bool:
         rho = shared_rho(sensitivity_squared, entries, LEAST_NOISE + steps * _STEP, honest)
-        return epsilon_of_rho(rho, delta) <= epsilon
+        return delta_of_rho(rho, epsilon) <= delta
 
+    check_delta(delta)
     top = 1
     while not keeps(top):
         top *= 2
