@@ -12,6 +12,7 @@ import csv
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from io import StringIO
 from math import sqrt
 from pathlib import Path
@@ -120,8 +121,12 @@ class Noise:
     def of(cls, exact: Sequence[int], published: Sequence[int], variance: Fraction, alarm: float = ALARM) -> Noise:
         """The squares of independent discrete Gaussians over their variance: a chi-square, for deviations above 1."""
         squares = sum((one - other) ** 2 for one, other in zip(published, exact, strict=True)) / float(variance)
-        ends = (float(chi2.ppf(alarm / 2, len(exact))), float(chi2.isf(alarm / 2, len(exact))))
-        return cls(*(sqrt(square / len(exact)) for square in (squares, *ends)))
+        return cls(*(sqrt(square / len(exact)) for square in (squares, *_ends(alarm, len(exact)))))
+
+
+@cache
+def _ends(alarm: float, entries: int) -> tuple[float, float]:
+    return float(chi2.ppf(alarm / 2, entries)), float(chi2.isf(alarm / 2, entries))
 
 
 def scores(scene: Scene, published: Published) -> dict[str, Any]:

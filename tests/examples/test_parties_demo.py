@@ -29,6 +29,7 @@ from examples.parties import Noise
 from examples.scenes import Scene
 from examples.schedule import WEEKS, scheduled
 from tests.support.protocols import parse_proposal
+from tests.support.tries import every
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 6
@@ -46,7 +47,7 @@ def manifest_of(scene: Scene) -> Manifest:
     return resolve(drafted(parse_proposal(text)), NO_KEYS, 1_800_000_000, given=scene.given)
 
 
-@pytest.mark.parametrize("example", parties.RECORDS)
+@pytest.mark.parametrize("example", every(3, parties.RECORDS))
 def test_each_party_holds_its_records_and_the_study_asks_for_as_many(example: str) -> None:
     scene = parties.scene(example, FEW, 3, None)
     study, each = manifest_of(scene), parties.RECORDS[example]
