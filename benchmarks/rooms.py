@@ -98,10 +98,18 @@ def modules() -> Mapping[str, Path]:
 
 
 @cache
+def _read(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, ...], tuple[str, ...]]:
+    """The imports of a file, and its strings without the docstrings."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    found = tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return found, tuple(text for text in texts if isinstance(text, str))
+
+
 def statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
     """Every import of a file, wherever in the file the import stands. A relative one raises `ValueError`."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    found, _ = _read(path)
     if any(isinstance(node, ast.ImportFrom) and node.level for node in found):
         raise ValueError(f"{path}: relative import")
     return found
@@ -120,10 +128,7 @@ def imports(path: Path) -> frozenset[str]:
 def strings(path: Path) -> frozenset[str]:
     """Every module of ours that a file names in a string, as a whole (`"peer.web"`, `"peer.web.cli:join"`) or in the
     text of a program for a child. Docstrings are left out, and names that are only said (`SAID`)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
-    named = {name for text in texts if isinstance(text, str) for name in _named_in(text)}
+    named = {name for text in _read(path)[1] for name in _named_in(text)}
     return frozenset(named & modules().keys() - SAID)
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -267,35 +268,33 @@ def _bound(node: ast.AST) -> str:
     return (node.name or "") if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) else ""
 
 
+@cache
+def _names(path: Path) -> tuple[list[int], list[tuple[str, set[str]]]]:
+    """The lines of a module that bind `one`, and its public classes: of each the name and those of its bases."""
+    tree = ast.parse(text := path.read_text("utf-8"))
+    nodes = ast.walk(tree) if re.search(r"\bone\b", text) else ()
+    classes = [
+        (node.name, {ast.unparse(base).split("[")[0] for base in node.bases})
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    return [getattr(node, "lineno", 0) for node in nodes if _bound(node) == "one"], classes
+
+
 def test_a_name_says_what_it_holds() -> None:
     """`one` says nothing. It is left where it is the number one, or one of two wordings."""
-    lines = [
-        f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 0)}"
-        for path in _product()
-        if "one" in (text := path.read_text("utf-8"))
-        for node in ast.walk(ast.parse(text))
-        if _bound(node) == "one"
-    ]
+    lines = [f"{path.relative_to(ROOT).as_posix()}:{line}" for path in _product() for line in _names(path)[0]]
     example = ast.walk(ast.parse("one = [one for one in two]; key = lambda one: one"))
     assert sum(_bound(node) == "one" for node in example) == 3
     assert len(lines) <= MOST_OF_ONE, lines
 
 
-def _public_classes() -> list[tuple[str, ast.ClassDef]]:
-    """Of the product, each with its module."""
-    return [
-        (path.relative_to(ROOT).as_posix(), node)
-        for path in _product()
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
-
-
 def test_few_classes_share_a_name() -> None:
     """Those that do are twins of both sides, such as the events of the two life cycles, or a notebook's own words."""
     modules: dict[str, set[str]] = {}
-    for module, node in _public_classes():
-        modules.setdefault(node.name, set()).add(module)
+    for path in _product():
+        for name, _ in _names(path)[1]:
+            modules.setdefault(name, set()).add(path.relative_to(ROOT).as_posix())
     shared = {name: sorted(where) for name, where in modules.items() if len(where) > 1}
     assert "Event" in shared and len(modules) > 500
     assert len(shared) <= MOST_SHARED_NAMES, shared
@@ -315,17 +314,15 @@ PARTICIPLES = {
 def test_a_class_is_named_by_a_noun() -> None:
     """A participle alone leaves open what it is said of: a packet, a study, a file. Errors are sentences, and may be
     one."""
-    classes = _public_classes()
+    classes = [found for path in _product() for found in _names(path)[1]]
     errors = {"AnonmlError", "Exception", "ValueError", "RuntimeError", "OSError", "TypeError"}
     for _ in classes:
-        more = {
-            node.name for _, node in classes if any(ast.unparse(base).split("[")[0] in errors for base in node.bases)
-        } - errors
+        more = {name for name, bases in classes if bases & errors} - errors
         if not more:
             break
         errors |= more
     alone = re.compile(r"[A-Z][a-z]*[^e]ed")
-    named = {node.name for _, node in classes if alone.fullmatch(node.name) or node.name in IRREGULAR}
+    named = {name for name, _ in classes if alone.fullmatch(name) or name in IRREGULAR}
     assert {"Malformed", "Refused"} <= named & errors, "the search finds no participle at all"
     assert named - errors == set(PARTICIPLES)
 
