@@ -71,10 +71,16 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection() -> None:
+    """Hardly anything that is loaded becomes garbage: its collector would only look at all of it again and again."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """All that is loaded by now stays: the collector of garbage looks at it no more."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
