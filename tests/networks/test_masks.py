@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from anon.protocols.contract import Record
 from anon.protocols.sum.masks.layout import masking_of
 from anon.protocols.sum.masks.masking import CAME, KEYS, OPENING, SHARES, VECTOR, opened
 from anon.protocols.sum.vector import vector_of
+from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain
 from examples.testing import all_contents
 from peer.protocols.contract import Correspondence
@@ -30,10 +32,32 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiscreteGaussian, "vector", lambda _self, length, _random: [0] * length)
 
 
-async def opened_sum(world: World) -> list[int] | None:
+Finished = tuple[Manifest, dict[int, BoardPage]]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A study of four, noise and all, to its end: the manifest and the pages."""
+
+    async def played() -> Finished:
+        async with members(tmp_path_factory.mktemp("masks"), masks_study(), [[row] for row in ROWS[:4]]) as world:
+            await world.go_on()
+            return world.live.manifest, await pages_of(world)
+
+    return asyncio.run(played())
+
+
+async def pages_of(world: World) -> dict[int, BoardPage]:
     study, bodies = world.live.manifest, await published(world.live)
-    pages = {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
+    return {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
+
+
+def summed(study: Manifest, pages: dict[int, BoardPage]) -> list[int] | None:
     return opened(study.study_id, pages, masking_of(study.part).least, 10)
+
+
+async def opened_sum(world: World) -> list[int] | None:
+    return summed(world.live.manifest, await pages_of(world))
 
 
 async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: None) -> None:
@@ -48,7 +72,6 @@ async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: Non
             encode_chain(world.live.chain), dict(enumerate(bodies.values())), contents=await all_contents(world.live)
         )
         assert result.ok, result.lines()
-
 
 
 
@@ -76,62 +99,52 @@ async def test_where_too_many_drop_out_nothing_opens(tmp_path: Path, turn: int) 
             assert status.spent == (world.live.manifest.epsilon if turn > 0 else 0), number
 
 
-async def test_the_noise_of_each_member_is_that_of_the_manifest(tmp_path: Path) -> None:
+def test_the_noise_of_each_member_is_that_of_the_manifest(finished: Finished) -> None:
     """The squares of ten entries: less than a tenth, or more than forty times, of one variance comes once in 1e5."""
-    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
-        study = world.live.manifest
-        await world.go_on()
-        found, variance = await opened_sum(world), 4 * masking_of(study.part).noise
-        exact = [
-            sum(entries)
-            for entries in zip(
-                *(
-                    vector_of(study, study.surveys[2], Record({"age": age, "sleep": sleep}, tired))
-                    for _, age, sleep, tired in ROWS[:4]
-                ),
-                strict=True,
-            )
-        ]
-        assert found is not None
-        squares = sum((noisy - true) ** 2 for noisy, true in zip(found, exact, strict=True))
-        assert variance / 10 < squares < 50 * variance
+    study, pages = finished
+    found, variance = summed(study, pages), 4 * masking_of(study.part).noise
+    exact = [
+        sum(entries)
+        for entries in zip(
+            *(
+                vector_of(study, study.surveys[2], Record({"age": age, "sleep": sleep}, tired))
+                for _, age, sleep, tired in ROWS[:4]
+            ),
+            strict=True,
+        )
+    ]
+    assert found is not None
+    squares = sum((noisy - true) ** 2 for noisy, true in zip(found, exact, strict=True))
+    assert variance / 10 < squares < 50 * variance
 
 
-async def test_where_too_few_signed_a_member_opens_nothing(tmp_path: Path) -> None:
+def test_where_too_few_signed_a_member_opens_nothing(finished: Finished) -> None:
     """One whose board has too few signers writes zeros, and its mail is full."""
-    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
-        study = world.live.manifest
-        await world.go_on()
-        bodies = await published(world.live)
-        pages = {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
-        tag = next(iter(pages[0].texts(KEYS)))
-        mail = {(SHARES, other): bytes(range(64)) for other in pages[1].texts(SHARES)}
-        part, opens = MasksPart(), study.surveys[OPENING]
-        before = {number: page for number, page in pages.items() if number < OPENING}
-        said = part.letters(study, opens, None, Correspondence(tag, {}, mail, before), (), bytes).public
-        assert said.strip(b"\0") and len(said) == opens.size
-        alone = {tag: pages[CAME].entries[CAME][tag]}
-        fewer = before | {CAME: BoardPage({CAME: alone}, ())}
-        said = part.letters(study, opens, None, Correspondence(tag, {}, mail, fewer), (), bytes).public
-        assert said == bytes(opens.size)
+    study, pages = finished
+    tag = next(iter(pages[0].texts(KEYS)))
+    mail = {(SHARES, other): bytes(range(64)) for other in pages[1].texts(SHARES)}
+    part, opens = MasksPart(), study.surveys[OPENING]
+    before = {number: page for number, page in pages.items() if number < OPENING}
+    said = part.letters(study, opens, None, Correspondence(tag, {}, mail, before), (), bytes).public
+    assert said.strip(b"\0") and len(said) == opens.size
+    alone = {tag: pages[CAME].entries[CAME][tag]}
+    fewer = before | {CAME: BoardPage({CAME: alone}, ())}
+    said = part.letters(study, opens, None, Correspondence(tag, {}, mail, fewer), (), bytes).public
+    assert said == bytes(opens.size)
 
 
-async def test_a_member_that_is_shown_few_writes_nothing_and_pays_nothing(tmp_path: Path) -> None:
+def test_a_member_that_is_shown_few_writes_nothing_and_pays_nothing(finished: Finished) -> None:
     """A page of keys or of shares with hardly anybody: an aggregator that leaves out the others learns no vector."""
-    async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
-        study = world.live.manifest
-        await world.go_on()
-        bodies = await published(world.live)
-        pages = {part: read_page(study, part, body) for (kind, part), body in bodies.items() if kind == "page"}
-        part, tag = MasksPart(), next(iter(pages[0].texts(KEYS)))
-        assert part.reads(study, study.surveys[VECTOR], tag, {at: pages[at] for at in (KEYS, SHARES)})
-        alone = BoardPage({SHARES: {tag: pages[SHARES].entries[SHARES][tag]}}, ())
-        shown = {KEYS: pages[KEYS], SHARES: alone}
-        assert not part.reads(study, study.surveys[VECTOR], tag, shown)
-        known = Correspondence(tag, {KEYS: bytes(31), SHARES: bytes(95)}, {}, shown)
-        written = part.letters(study, study.surveys[VECTOR], None, known, (), bytes)
-        assert written.public == bytes(study.surveys[VECTOR].size)
-        few = {KEYS: BoardPage({KEYS: {tag: pages[KEYS].entries[KEYS][tag]}}, ())}
-        known = Correspondence(tag, {KEYS: bytes(31)}, {}, few)
-        shares = part.letters(study, study.surveys[SHARES], None, known, (), bytes)
-        assert not any(any(letter) for letter in (shares.public, *shares.shares))
+    study, pages = finished
+    part, tag = MasksPart(), next(iter(pages[0].texts(KEYS)))
+    assert part.reads(study, study.surveys[VECTOR], tag, {at: pages[at] for at in (KEYS, SHARES)})
+    alone = BoardPage({SHARES: {tag: pages[SHARES].entries[SHARES][tag]}}, ())
+    shown = {KEYS: pages[KEYS], SHARES: alone}
+    assert not part.reads(study, study.surveys[VECTOR], tag, shown)
+    known = Correspondence(tag, {KEYS: bytes(31), SHARES: bytes(95)}, {}, shown)
+    written = part.letters(study, study.surveys[VECTOR], None, known, (), bytes)
+    assert written.public == bytes(study.surveys[VECTOR].size)
+    few = {KEYS: BoardPage({KEYS: {tag: pages[KEYS].entries[KEYS][tag]}}, ())}
+    known = Correspondence(tag, {KEYS: bytes(31)}, {}, few)
+    shares = part.letters(study, study.surveys[SHARES], None, known, (), bytes)
+    assert not any(any(letter) for letter in (shares.public, *shares.shares))

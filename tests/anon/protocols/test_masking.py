@@ -63,9 +63,18 @@ class Group:
         entries = {tag: BoardEntry(TextAndLetters(text, ()), b"") for tag, text in sorted(texts.items())}
         self.pages[number] = BoardPage({number: entries}, ())
 
+    def met(self) -> None:
+        self.write(KEYS, {tag: bytes(PUBLIC_KEY_SIZE) + public_of(self.keys[tag]) for tag in self.tags})
+
+    def said(self) -> None:
+        """Keys, what binds to secrets, and vectors, without letters: enough for all that no text is opened for."""
+        self.met()
+        self.write(SHARES, {tag: commitment(self.own[tag]) for tag in self.tags})
+        self.write(VECTOR, dict.fromkeys(self.tags, bytes(8 * self.length)))
+
     def begun(self, unshared: Collection[int] = (), away: Collection[int] = ()) -> None:
         """Keys, shares and vectors. `unshared`: those who stay away from the shares on; `away`: from the vectors on."""
-        self.write(KEYS, {tag: bytes(PUBLIC_KEY_SIZE) + public_of(self.keys[tag]) for tag in self.tags})
+        self.met()
         there = [tag for at, tag in enumerate(self.tags) if at not in unshared]
         for tag in there:
             many, needed = len(neighbours(self.pages, tag)), threshold(self.pages, tag)
@@ -121,7 +130,7 @@ def test_the_sum_is_that_of_those_who_came(
 
 def test_neighbours_are_each_others() -> None:
     group = Group(100)
-    group.begun()
+    group.met()
     near = {tag: neighbours(group.pages, tag) for tag in group.tags}
     assert all(len({*found}) == NEIGHBOURS and tag not in found for tag, found in near.items())
     assert all(tag in near[other] for tag, found in near.items() for other in found)
@@ -201,7 +210,7 @@ def test_a_page_with_few_sharers_hides_nobody(sharing: int, safe: bool) -> None:
     """An aggregator that shows a member hardly anybody's shares would see its vector under its own mask alone, which
     others open. So the member writes nothing, and whoever is not hidden did not come."""
     group = Group(82)
-    group.begun()
+    group.said()
     ring = [group.tags[0], *neighbours(group.pages, group.tags[0])]
     shown = {tag: commitment(group.own[tag]) for tag in ring[:sharing]}
     group.write(SHARES, shown)
@@ -212,7 +221,7 @@ def test_a_page_with_few_sharers_hides_nobody(sharing: int, safe: bool) -> None:
 def test_an_arc_cannot_be_cut_off_the_ring() -> None:
     """Two gaps of 26 in 40, and the members between them would be opened alone; 15 in 40 are told from a cut."""
     group = Group(160, length=1)
-    group.begun()
+    group.said()
     near = neighbours(group.pages, group.tags[0])[:40]  # in a row on the ring
     for away, cut in ((15, False), (16, True)):
         texts = {tag: text for tag, text in group.pages[VECTOR].texts(VECTOR).items() if tag not in near[:away]}
@@ -223,5 +232,6 @@ def test_an_arc_cannot_be_cut_off_the_ring() -> None:
         assert agreed(group.pages, LEAST) == (not cut)
         group.pages = pages
     small = Group(81)
-    small.begun(away=range(20))
+    small.said()
+    small.write(VECTOR, dict.fromkeys(small.tags[20:], bytes(8 * small.length)))
     assert not torn(small.pages, LEAST)
