@@ -95,6 +95,7 @@ def _without(tmp_path: Path, *modules: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_printed_without_a_word_where_parts_are_missing(shell: str, tmp_path: Path) -> None:
     surroundings = _without(tmp_path, "numpy", "sqlalchemy", "sklearn", "examples")
@@ -113,6 +114,7 @@ SHELLS = {"bash": ("bash", "--norc", "--noprofile", "-i"), "zsh": ("zsh", "-f", 
 FRESH = {"bash": ('eval "$({})"', "PS1='REA''DY> '"), "zsh": ('eval "$({})"', "PS1='REA''DY> '")}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", [
     pytest.param(one, marks=pytest.mark.skipif(shutil.which(one) is None, reason=f"{one} is missing")) for one in SHELLS
 ])
@@ -143,6 +145,7 @@ def test_a_new_shell_says_nothing_and_completes(shell: str, tmp_path: Path) -> N
         os.close(terminal)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is missing")
 def test_a_new_fish_says_nothing_and_completes(tmp_path: Path) -> None:
     program = f"{sys.executable} -m anonml completion fish | source; complete -C 'anonml peer jo'"

@@ -80,6 +80,7 @@ def test_without_noise_two_modes_are_one() -> None:
     assert statistic == pytest.approx(soft, abs=1e-5) and (vote[0] > statistic[0]).all()
 
 
+@pytest.mark.slow
 def test_noise_has_the_stated_length() -> None:
     """A Gamma(d, 1) radius has mean d, and the Gaussian's sigma is a little above the root of 2 log(1 / delta)."""
     lengths = np.linalg.norm(radial(chance(1), 4_000, 20), axis=1)

@@ -51,6 +51,7 @@ def weights(model: LinearModel) -> list[float]:
     return [model.intercept, *model.weights]
 
 
+@pytest.mark.slow
 async def test_a_study_of_five_parties_has_one_noise_and_is_audited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from peer.rules.limits import BudgetLimit
 from tests.peer.test_peer_least_records import COLUMNS, contributed
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, until_closed
 from tests.support.sums import countersigned, many, sum_study
+from tests.support.tries import every
 
 AVERAGING = 'kind = "averaging"\nepsilon = 1.0\nstrength = 0.1'
 TRANSFER = 'kind = "transfer"\nepsilon = 1.0\npublic_rows = 3\nstrength = 0.1\nclassifier = "tree"'
@@ -96,7 +97,7 @@ DESIGNS = {
 }
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", every(3, DESIGNS))
 async def test_no_data_change_what_a_party_sends_or_spends(tmp_path: Path, design: str) -> None:
     """Each vector is that of the values that are there, clipped, and no longer than its proof states."""
     seen = set()
@@ -136,7 +137,7 @@ CLASSIFIERS = {
 }
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", every(2, CLASSIFIERS))
 async def test_a_classifier_that_fails_says_the_missing_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -31,6 +31,7 @@ from peer.data.importing import import_rows
 from peer.protocols.sum.part import measurement
 from peer.rules.checks import tables_of
 from tests.support.sums import GRADIENT, MOMENTS, manifest_of, many
+from tests.support.tries import every
 
 MOST = 3
 COLUMNS = ("age", "sleep", "cups", "tired", "day")
@@ -106,9 +107,9 @@ def hold(design: str, unit: str, seed: int, pairs: int) -> None:
         assert apart(one, other) <= most, (design, unit, seed, number)
 
 
-@pytest.mark.parametrize(("design", "unit"), STUDIES)
-def test_no_pair_is_beyond_the_bound(design: str, unit: str) -> None:
-    hold(design, unit, 1, 500)
+@pytest.mark.parametrize("number", every(3, range(len(STUDIES))))
+def test_no_pair_is_beyond_the_bound(number: int) -> None:
+    hold(*STUDIES[number], 1, 500)
 
 
 @pytest.mark.soak
@@ -135,8 +136,7 @@ def test_a_constructed_pair_comes_near_the_bound(design: str, unit: str) -> None
     assert sqrt(found) >= 0.95 * (sqrt(limit(design, unit)) - rounding)
 
 
-@pytest.mark.parametrize("unit", ["record", "person"])
-@pytest.mark.parametrize("design", CLIPPED)
+@pytest.mark.parametrize(("design", "unit"), every(5, CLIPPED, ["record", "person"]))
 def test_a_record_in_place_of_none_is_within_the_bound_at_any_clip(design: str, unit: str) -> None:
     """The query decides what is a record. With a small clip, their number moves more than the gradients do."""
     one, other = (vector_of(design, unit, rows) for rows in ([(50, 6, None, 1, 1)], []))

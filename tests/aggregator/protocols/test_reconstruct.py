@@ -17,6 +17,7 @@ from aggregator.protocols.additive.reconstruct import (
     reconstruct,
 )
 from anon.ldp import SCALE, RawCategory, build, from_spec, nano
+from tests.support.tries import every
 
 
 def tally_of(mechanism, counts, n, features=("sex",), cards=(2,), survey=0):
@@ -44,7 +45,7 @@ def test_krr_cells_are_negatively_correlated():
     assert abs(found.covariance.sum()) < 1e-12  # the shares of k-RR sum to 1 without error
 
 
-@pytest.mark.parametrize("name", ["krr", "rappor", "pq"])
+@pytest.mark.parametrize("name", every(3, ["krr", "rappor", "pq"]))
 def test_covariance_is_that_of_real_reports(name):
     """600 cohorts of 60 real peers; a variance estimate is off by 5.8 % (1 s.d.), 5 s.d. allowed: false alarm <
     1e-5."""

@@ -29,6 +29,7 @@ from anon.study.records import Records
 from tests.support import masks_study
 from tests.support.protocols import parse_proposal
 from tests.support.sums import KEYS, MOMENTS, document, manifest_of, many, sum_study
+from tests.support.tries import every
 
 AVERAGING = 'kind = "averaging"\nepsilon = 1.0\nstrength = 0.01'
 ROWS = 60
@@ -118,7 +119,7 @@ def test_the_weights_of_votes_are_where_the_loss_is_least() -> None:
     assert np.isfinite(far).all() and far[0] > 1000
 
 
-@pytest.mark.parametrize("design", ["moments", "averaging", "transfer"])
+@pytest.mark.parametrize("design", every(3, ["averaging", "moments", "transfer"]))
 def test_a_sum_of_any_size_becomes_a_model(design: str) -> None:
     """A member that lies under masks makes one: the study must not stand still for it."""
     own = {"moments": MOMENTS, "averaging": AVERAGING, "transfer": TRANSFER}[design].replace('"', '"masked-', 1)

@@ -63,6 +63,7 @@ def several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "LEAST", 0)
 
 
+@pytest.mark.slow
 async def test_a_whole_study_in_several_buckets(several: None, tmp_path: Path) -> None:
     """Each teller is handed all of them; a member fetches three of the four."""
     async with a_study(tmp_path) as study:

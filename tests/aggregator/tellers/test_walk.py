@@ -122,7 +122,7 @@ async def test_the_list_is_what_all_accepted(tmp_path: Path) -> None:
 CALLS = ["admit", "settle", "list", "noise"]
 
 
-@pytest.mark.parametrize(("call", "one", "lost"), every(3, CALLS, [0, 1], ["away", "mute"]))
+@pytest.mark.parametrize(("call", "one", "lost"), every(5, CALLS, [0, 1], ["away", "mute"]))
 async def test_a_teller_may_be_away_at_any_call_and_come_back_restarted(
     tmp_path: Path, call: str, one: int, lost: str
 ) -> None:

@@ -96,6 +96,7 @@ def test_two_slots_cost_more_than_one_and_less_than_twice() -> None:
     assert many == pytest.approx(one * 12**0.5, rel=0.15)
 
 
+@pytest.mark.slow
 def test_slots_of_different_kinds_are_composed() -> None:
     slots = [[(build("krr", 8, nano(1)), 1)], [(build("pq", 16, nano("0.5")), 1)], [(build("krr", 2, nano("0.25")), 1)]]
     apart = [central([one], [3000], one[0][0].epsilon).epsilon for one in slots]

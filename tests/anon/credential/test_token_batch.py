@@ -66,7 +66,7 @@ def bad_tokens(member: Member) -> dict[str, Item]:
     }
 
 
-@pytest.mark.parametrize(("kind", "place"), every(2, KINDS, [0, 1, 7, 8, SIZE - 1]))
+@pytest.mark.parametrize(("kind", "place"), every(3, KINDS, [0, 1, 7, 8, SIZE - 1]))
 def test_one_bad_token_among_many_is_named(
     kind: str, place: int, member: Member, verifier: Verifier, good: list[Item]
 ) -> None:
@@ -173,7 +173,7 @@ def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> 
 PLACES = [{0}, {63}, {5, 31}, {16, 17, 18, 40}, {*range(64)}]
 
 
-@pytest.mark.parametrize("pairing", [False, True])
+@pytest.mark.parametrize("pairing", every(2, [False, True]))
 def test_few_bad_tokens_cost_the_others_little(
     member: Member, monkeypatch: pytest.MonkeyPatch, pairing: bool
 ) -> None:

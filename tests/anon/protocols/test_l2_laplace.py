@@ -16,7 +16,7 @@ ALARM = 1e-6
 """How often a test of these would fail if nothing were wrong."""
 
 
-@pytest.mark.parametrize("length", [1, 2, 5, 124])
+@pytest.mark.parametrize("length", [1, 2, 5, pytest.param(124, marks=pytest.mark.slow)])
 def test_lengths_are_gamma_and_directions_even(length: int) -> None:
     scale, many = 10**6, 200
     noise, random_bytes = L2Laplace(Fraction(scale)), Random(length).randbytes

@@ -79,7 +79,7 @@ def said(first: int, second: int, share: int, bits: int) -> tuple[bool, bytes]:
     return comparing.smaller(SECRET, reply, own, bits), reply
 
 
-@pytest.mark.parametrize("bits", [1, 2, 3])
+@pytest.mark.parametrize("bits", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_comparisons_of_small_sizes_are_right_for_all_shares(bits: int) -> None:
     sizes = range(1 << bits - 1)
     for first in sizes:

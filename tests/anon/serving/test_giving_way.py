@@ -24,6 +24,7 @@ from anon.serving.giving_way import (
     places,
     slowest_readers,
 )
+from tests.support.tries import every
 
 LIMITS = Limits(connections=100)
 
@@ -141,10 +142,9 @@ def test_a_page_for_one_person_waits_for_as_long_as_it_takes() -> None:
     )
 
 
-@pytest.mark.parametrize("connections", [64, 192])
-@pytest.mark.parametrize("stall", [3.0])
-@pytest.mark.parametrize("brought", [0, 360, 1500])
-@pytest.mark.parametrize("theirs", [0, 1, 360])
+@pytest.mark.parametrize(
+    ("connections", "stall", "brought", "theirs"), every(5, [64, 192], [3.0], [0, 360, 1500], [0, 1, 360])
+)
 def test_what_a_stranger_must_spend_to_displace_a_stalled_post(
     connections: int, stall: float, brought: int, theirs: int
 ) -> None:

@@ -121,7 +121,7 @@ def in_every_round(study: Manifest, place: Place, value: int) -> bytes:
     return encode({**plain, "surveys": [changed(survey, place, value) for survey in plain["surveys"]]})
 
 
-@pytest.mark.parametrize(("name", "value"), every(7, CRAFTED, MADE_UP))
+@pytest.mark.parametrize(("name", "value"), every(14, CRAFTED, MADE_UP))
 def test_a_number_of_all_surveys_of_a_crafted_manifest_is_one_that_a_file_gives(name: str, value: int) -> None:
     study = CRAFTED[name]()
     survey = study.surveys[0]

@@ -17,6 +17,7 @@ from anon.errors import InvalidValue
 from anon.protocols.vectors.logistic import LARGEST, LEAST, SLACK, fit, longest_weights, moved_by_one, steps_for
 from tests.support.climbing import Genes, climbed
 from tests.support.exact_logistic import certified
+from tests.support.tries import every
 
 STRENGTHS = [LARGEST, Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10_000), LEAST]
 Records = tuple[list[list[float]], list[int]]
@@ -44,8 +45,7 @@ def cases(strength: Fraction) -> dict[str, Records]:
     }
 
 
-@pytest.mark.parametrize("fewest", [1, 100])
-@pytest.mark.parametrize("strength", STRENGTHS, ids=str)
+@pytest.mark.parametrize(("strength", "fewest"), every(3, STRENGTHS, [1, 100]), ids=str)
 def test_the_steps_suffice_for_any_records(strength: Fraction, fewest: int) -> None:
     """And the weights are no longer than stated."""
     for name, (rows, labels) in cases(strength).items():

@@ -19,6 +19,7 @@ from anon.protocols.vectors.columns import Column
 from anon.protocols.vectors.logistic import LARGEST, LEAST, moved_by_one
 from anon.protocols.vectors.transfer import TransferredVotes
 from tests.support.climbing import Genes, apart, climbed, summed
+from tests.support.tries import every
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 ENDS = (-2.0, -1.0, -0.5, -0.1, -0.03, 0.0, 0.03, 0.1, 0.5, 1.0, 2.0)
@@ -37,10 +38,10 @@ def records_of(genes: Genes, size: int) -> list[tuple[dict[str, object], int]]:
 PERSONS = [(1, Fraction(1)), (2, Fraction(1, 2)), (3, Fraction(3, 2))]
 
 
-@pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize(("size", "clip"), PERSONS)
-def test_weights_of_a_person(size: int, clip: Fraction, neighbours: Neighbours) -> None:
+@pytest.mark.parametrize(("person", "neighbours"), every(3, PERSONS, NEIGHBOURS))
+def test_weights_of_a_person(person: tuple[int, Fraction], neighbours: Neighbours) -> None:
     """All records of a member are replaced, or left out: shrunk weights attain it."""
+    size, clip = person
     design = AveragedWeights(columns(size), 1000, Fraction(1, 100), clip, 1, "person", 2)
     limit, genes = design.sensitivity_squared(neighbours), 2 * (size + 1)
 
@@ -57,16 +58,16 @@ def test_weights_of_a_person(size: int, clip: Fraction, neighbours: Neighbours) 
 
 
 RECORDS = [(1, 1, 0), (2, 1, 0), (2, 1, 3), (2, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 3), (3, 2, 3)]
+CLIPS = [Fraction(1, 3), Fraction(100)]
 
 
-@pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize("clip", [Fraction(1, 3), Fraction(100)])
-@pytest.mark.parametrize(("size", "fewest", "others"), RECORDS)
-def test_weights_of_a_record(size: int, fewest: int, others: int, clip: Fraction, neighbours: Neighbours) -> None:
+@pytest.mark.parametrize(("record", "clip", "neighbours"), every(3, RECORDS, CLIPS, NEIGHBOURS))
+def test_weights_of_a_record(record: tuple[int, int, int], clip: Fraction, neighbours: Neighbours) -> None:
     """One record of a member is replaced by another, or left out. The others stay: fewer than `fewest`, or more.
 
     A small clip is attained. How near 2 / (n lambda) comes is in `test_logistic.py`.
     """
+    size, fewest, others = record
     strength = Fraction(1, 5)
     moved = moved_by_one(strength, fewest)
     scale = scale_for(size, moved)

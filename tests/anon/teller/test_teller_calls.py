@@ -30,6 +30,7 @@ from tests.support.clock import Clock
 from tests.support.patience import PATIENCE, until
 from tests.support.served_tellers import join_up, sum_study
 from tests.support.tellers import PLACES, World, expected
+from tests.support.tries import every
 
 HERE = "127.0.0.1:8760"
 
@@ -109,7 +110,7 @@ def test_packets_in_batches_are_summed_as_at_once(tmp_path: Path) -> None:
     assert len(set(world.noisy(signatures))) == 2 and body
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name != "entry"])
+@pytest.mark.parametrize("name", every(3, [name for name in CALLS if name != "entry"]))
 def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> None:
     """Another key, no signature, another teller's request, and a study that this teller does not have."""
     world = joined(tmp_path)

@@ -20,6 +20,7 @@ from peer.store import rows
 from peer.web.server import PageServer
 from tests.support.clock import START
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, advance, until_closed, until_state
+from tests.support.tries import every
 from tests.support.visiting import Visited, visited
 
 
@@ -332,7 +333,7 @@ async def test_pausing_everything_is_on_the_front_page(page: Visited) -> None:
     assert page.peer.paused_until() is None
 
 
-@pytest.mark.parametrize("seconds", ["", "-5", "0", "9" * 14, "1e3", "x"])
+@pytest.mark.parametrize("seconds", every(2, ["", "-5", "0", "9" * 14, "x", "1e3"]))
 async def test_a_pause_without_a_length_changes_nothing(page: Visited, seconds: str) -> None:
     await joined(page)
     assert (await page.submit("/", "/pause", seconds=seconds)).status == 400

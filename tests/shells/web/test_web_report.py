@@ -19,6 +19,7 @@ from peer.rules.lifecycle import LAST, State
 from peer.rules.results import Results, results_of
 from tests.support.clock import START
 from tests.support.fake_aggregator import FakeAggregator, advance, until_closed
+from tests.support.tries import every
 from tests.support.visiting import Got, Visited
 
 REPORT = b"""<!doctype html><html lang="en"><head><title>x</title><style>.bar { fill: #3a6ea5; }</style></head><body>
@@ -321,7 +322,7 @@ def test_no_long_text_takes_long(name: str) -> None:
         assert time.thread_time() - began < 5.0
 
 
-@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("name", every(3, PIECES))
 def test_each_step_of_a_long_text_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A match is not interrupted, so it takes at most as many characters as 5 ms allow: 2**21."""
     longest = 0

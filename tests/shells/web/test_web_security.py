@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from anon.kit.page.gate import FORM_FIELD
+from tests.support.tries import every
 from tests.support.visiting import Raw, Visited, exchange, visited
 
 
@@ -86,11 +87,11 @@ async def test_another_origins_form_is_refused_also_with_cookie_and_token(
     assert refused.status == 403 and page.peer.policy().lifetime == 10 * 10**9
 
 
+COOKIES = [None, "", "{name}=", "{name}=0", "other={value}"]
 PATHS = ["/", "/budget", "/data", "/history", "/diagnosis", "/evidence", "/start", "/static/live.js", "/nowhere"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("cookie", [None, "", "{name}=", "{name}=0", "other={value}"])
+@pytest.mark.parametrize(("path", "cookie"), every(4, PATHS, COOKIES))
 async def test_without_the_cookie_nothing_is_shown(page: Visited, path: str, cookie: str | None) -> None:
     name, _, value = cookie_of(page).partition("=")
     headers = without(good(page), "Cookie")
