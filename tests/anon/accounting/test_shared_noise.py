@@ -51,3 +51,5 @@ def test_the_noise_sought_keeps_to_epsilon_and_less_does_not() -> None:
     assert epsilon_of_rho(shared_rho(1000, 12, noise - Fraction(1, 512), 7), delta) > epsilon
     with pytest.raises(ValueError, match="1/2"):
         shared_rho(1, 1, Fraction(1, 5), 1)
+    with pytest.raises(ValueError, match="a delta lies from"):
+        shared_sigma_squared(1, 1, epsilon, Decimal(0), 1)
