@@ -16,6 +16,11 @@ from anon.wire.strict_json import read_json
 Model = TypeVar("Model", bound=AttrsInstance)
 
 
+def text_length(text: str) -> int:
+    """Bytes of a text as `spelled` writes it."""
+    return len(json.dumps(text))
+
+
 def spelled(model: AttrsInstance) -> str:
     """Sorted keys, no blanks, ASCII, shortest floats, a final newline. Raises `ValueError` for a number that is not
     finite."""

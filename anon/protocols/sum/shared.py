@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
-from json import dumps
 
 from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import MODEL, ROWS, Layout, Place, Result, Round
+from anon.protocols.models.reading import text_length
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import MARGINALS, is_of_declared, sum_of, summed_of, unit_of
 from anon.protocols.sum.parties import GIVEN
@@ -139,7 +139,7 @@ def longest_linear(study: Manifest) -> dict[Place, int]:
 
 def _longest_row(study: Manifest) -> int:
     """The bytes of a row: of each feature its longest text, or an interval, and the label's one digit."""
-    texts = (max((len(dumps(text)) for text in feature.categories), default=0) for feature in study.features)
+    texts = (max(map(text_length, feature.categories), default=0) for feature in study.features)
     return 6 + sum(max(longest, 2 * _NUMBER) + 1 for longest in texts)
 
 
