@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
 from typing import Final
 
@@ -86,10 +86,7 @@ class GroupsPart(HiddenVectors):
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The ensemble of all groups whose receivers told their sums."""
         found = tuple(group_sums(study, documents))
-        models = [one.model for one in found if one.model is not None]
-        if not models:
-            raise Malformed("groups: no group has a model")
-        return LearnedEnsemble(_ensemble(models[0], found), found)
+        return LearnedEnsemble(ensemble_of(found), found)
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """A line for each group."""
@@ -100,22 +97,28 @@ class GroupsPart(HiddenVectors):
 
 def group_sums(study: Manifest, documents: Mapping[Place, bytes]) -> Iterator[GroupSum]:
     """Every group that was drawn, in order, with its model or the reason why it has none."""
-    pages, grouping = pages_in(study, documents), grouping_of(study.part)
-    survey = weights_survey(study)
-    shape = weights_of(survey)
-    for aggregation in range(grouping.aggregations):
+    pages = pages_in(study, documents)
+    for aggregation in range(grouping_of(study.part).aggregations):
         for group in drawn_groups(study, aggregation, pages):
-            many, values = len(came(pages, group)), told(pages, group)
-            if values is None:
-                yield GroupSum(group, many, without=_UNTOLD)
-            elif hypot(*values) > longest(shape, many, grouping):
-                yield GroupSum(group, many, without=_TOO_LONG)
-            else:
-                noisy = NoisySum(tuple(values), many, grouping.noise, grouping.receivers)
-                yield GroupSum(group, many, linear_of(study, survey, noisy))
+            yield sum_of_group(study, group, len(came(pages, group)), told(pages, group))
 
 
-def _ensemble(first: LinearModel, found: tuple[GroupSum, ...]) -> EnsembleModel:
+def sum_of_group(study: Manifest, group: Group, many: int, values: Sequence[int] | None) -> GroupSum:
+    """A group with the model of its noisy sum, which is of so many members' weights. None: a receiver told none."""
+    grouping, survey = grouping_of(study.part), weights_survey(study)
+    if values is None:
+        return GroupSum(group, many, without=_UNTOLD)
+    if hypot(*values) > longest(weights_of(survey), many, grouping):
+        return GroupSum(group, many, without=_TOO_LONG)
+    noisy = NoisySum(tuple(values), many, grouping.noise, grouping.receivers)
+    return GroupSum(group, many, linear_of(study, survey, noisy))
+
+
+def ensemble_of(found: Sequence[GroupSum]) -> EnsembleModel:
+    """The ensemble of all models. Raises `Malformed` where there is none."""
+    first = next((one.model for one in found if one.model is not None), None)
+    if first is None:
+        raise Malformed("groups: no group has a model")
     models = tuple(
         GroupModel(one.group.aggregation + 1, one.group.number, one.came, one.model.weights, one.model.intercept)
         for one in found

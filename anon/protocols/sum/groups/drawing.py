@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import count
+from itertools import count, pairwise
 from struct import pack, unpack
-from typing import Final
+from typing import Final, TypeVar
 
 from attrs import frozen
 
@@ -33,6 +33,7 @@ VALUE, SEED, WIDTH = 32, 32, 8
 MODULUS: Final = 1 << 8 * WIDTH
 SHARED: Final = b"\1"
 """The text of a member that sent shares."""
+Member = TypeVar("Member")
 
 
 @frozen
@@ -108,12 +109,15 @@ def _drawn(
 ) -> tuple[Group, ...]:
     seed = stream("seed", study, aggregation, [value for _tag, value in values])(SEED)
     order = sorted((tag for tag, _value in values), key=lambda tag: stream("order", seed, tag)(SEED))
-    starts = [size * number for number in range(len(order) // size)]
-    ends = [*starts[1:], len(order)]  # a last smaller group joins the one before it
     return tuple(
-        Group(aggregation, number, tuple(order[start:end]), receivers)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
+        Group(aggregation, number, members, receivers) for number, members in enumerate(cut(order, size), 1)
     )
+
+
+def cut(order: Sequence[Member], size: int) -> list[tuple[Member, ...]]:
+    """Groups of members in this order. A last smaller one joins the one before it; too few for one are in none."""
+    cuts = [*(size * number for number in range(len(order) // size)), len(order)]
+    return [tuple(order[start:end]) for start, end in pairwise(cuts)]
 
 
 def came(pages: Pages, group: Group) -> tuple[bytes, ...]:

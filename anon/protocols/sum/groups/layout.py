@@ -33,8 +33,8 @@ from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
 
 _KINDS: Final = ("opened", "shares", WEIGHTS)
-_LARGEST: Final = 2.0**62
-"""Of a sum's entry, noise and all."""
+_LARGEST: Final = 2**110
+"""Of the noise's variance: a sum of 64 bits holds it, and no epsilon of a study file asks for so much."""
 _RARE: Final = 14
 """A sum's noise is longer than `longest` says with a chance of at most e^-14, about one in a million."""
 
@@ -59,7 +59,7 @@ def grouping_of(part: bytes) -> Grouping:
     if not isinstance(fields, list) or len(fields) != 5 or not all(type(one) is int for one in fields):
         raise Malformed("groups: expected five numbers")
     aggregations, group, receivers, noise, per = fields
-    if not 0 < noise < 2**100 or not 0 < per < 2**100:
+    if not 0 < noise < _LARGEST or not 0 < per < _LARGEST:
         raise Malformed("groups: expected noise")
     try:
         demand_groups(aggregations, group, receivers)
@@ -83,8 +83,6 @@ def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
     moved, changed = shape.sensitivity_squared("replace-one"), shape.changed("replace-one")
     noise = sigma_squared_for(moved, changed, nano(str(design.epsilon)), DELTA, design.aggregations)
     grouping = Grouping(design.aggregations, design.group, design.receivers, noise)
-    if longest(shape, 2 * design.group, grouping) > _LARGEST:
-        raise Malformed("study.toml: design.epsilon: so small a one needs more noise than a sum can have; raise it")
     return Layout(surveys_of(weights, windows, grouping), _slots(grouping), grouping.to_bytes())
 
 
@@ -150,8 +148,6 @@ def check(study: Manifest) -> None:
     windows, weights = [survey.window for survey in study.surveys], weights_survey(study)
     if study.surveys != surveys_of(weights, windows, grouping) or study.slots != _slots(grouping):
         raise Malformed("manifest: its surveys are not those of groups; do not take part")
-    if longest(weights_of(weights), 2 * grouping.group, grouping) > _LARGEST:
-        raise Malformed("manifest: its sums have no room for their noise; do not take part")
     if not is_of_declared(weights, study.records):
         raise Malformed("manifest: it takes other records of a member than the study says; do not take part")
     if any(before.closes >= after.opens for before, after in pairwise(windows)):
