@@ -126,8 +126,8 @@ def weights_of(model: LinearModel | EnsembleModel) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("name", ["averaging", "masked-averaging", "oblivious-averaging", "group-averaging"])
 def test_the_models_spread_as_the_plan_says(name: str) -> None:
-    """Two tellers' noise, every member's, two receivers', or that of the party with the fewest records, who here has the
-    declared."""
+    """Two tellers' noise, every member's, two receivers', or that of the party with the fewest records. Here that one
+    has the declared."""
     study, generator = manifest(name), np.random.default_rng(7)
     few = Parties(study.label, tuple(rows[:3] for rows in read(name, 8).held)).summing(study, b"")
     models = [learn_parties(study, few, generator) for _ in range(1000)]
@@ -143,7 +143,8 @@ def test_groups_are_drawn_anew_and_hold_everybody(monkeypatch: pytest.MonkeyPatc
     study, held = manifest("group-averaging"), read("group-averaging", 16).summing(manifest("group-averaging"), b"")
     model = learn_parties(study, held, np.random.default_rng(1))
     assert isinstance(model, EnsembleModel) and held.vectors is not None
-    means = [np.mean([(one.intercept, *one.weights) for one in model.models if one.aggregation == at], 0) for at in (1, 2)]
+    told = [(one.aggregation, (one.intercept, *one.weights)) for one in model.models]
+    means = [np.mean([weights for number, weights in told if number == at], 0) for at in (1, 2)]
     assert means[0] == pytest.approx(means[1]) and len({one.intercept for one in model.models}) == 4
     assert means[0] == pytest.approx(np.mean([weights_of(linear(study, entry.tolist())) for entry in held.vectors], 0))
 

@@ -330,7 +330,7 @@ BAD_LETTERS = {
 
 @pytest.mark.parametrize("name", BAD_LETTERS)
 def test_a_letter_that_does_not_open_takes_its_groups_model_alone(name: str) -> None:
-    """Whoever could not add up tells zeros: no group has a sum in which a share is missing."""
+    """A receiver that cannot add up tells zeros: no group has a sum in which a share is missing."""
     _, found = lied(BAD_LETTERS[name])
     assert [(one.group.aggregation, one.group.number) for one in found if one.model is None] == [(0, 2)]
 

@@ -136,14 +136,14 @@ class GroupsShared(WrittenSum):
             ),
             _promise(study),
             say(
-                "Receivers are members. If one of {many} members is dishonest, and they all work together, they read "
-                "your exact weights with a chance of about {chance}.",
+                "Receivers are members. Say that one of {many} members is dishonest. Together they read your exact "
+                "weights with a chance of about {chance}.",
                 many=_TENTH,
                 chance=Figure(f"{grouping.aggregations * _TENTH**-grouping.receivers:.2g}"),
             ),
             say(
-                "If the aggregator invents members, or leaves out members' values until a draw suits it, it can have "
-                "its own helpers as the receivers of your group. Nothing shows that to you."
+                "The aggregator could invent members, or leave out values until a draw suits it. Then its helpers are "
+                "the receivers of your group, and read your exact weights. Nothing shows that to you."
             ),
         )
 
@@ -151,7 +151,8 @@ class GroupsShared(WrittenSum):
         """The kind that holds anything of the data. It is true always, so it has no odds and no picture."""
         shared, many = study.survey(survey_of(0, SHARES)), grouping_of(study.part).aggregations
         lines = tuple(ChanceLine(line, ()) for line in self.odds(study))
-        drawn, asks = say_many("one of your packets", "{count} of your packets", many), say("exact numbers in shares")
+        drawn = say("one of your packets") if many == 1 else say("{count} of your packets", count=many)
+        asks = say("exact numbers in shares")
         return (PacketKind(shared, (title(study, weights_survey(study)),), drawn, asks, lines, None),)
 
 
