@@ -189,10 +189,31 @@ def test_published_sums_less_their_noise_are_exact_and_each_receiver_adds_all_of
 
 
 def test_noise_rests_on_what_is_added_up_and_on_secret_bytes() -> None:
-    """Two boards never see one noise of two sums, and two receivers never the same."""
-    streams = [drawing.stream("noise", seed, total)(32) for seed in (b"a", b"b") for total in ([1, 2], [1, 3])]
-    assert len(set(streams)) == 4
-    assert len(set(map(tuple, (shares([1, 2], 2, b"s"), shares([1, 3], 2, b"s"), shares([1, 2], 2, b"t"))))) == 3
+    """One sum has another noise by other bytes, and two sums have no noise in common."""
+    table, told_then = Table().play(), list[bytes]()
+    receiver, survey = table.groups(0)[0].receivers[0], table.study.survey(survey_of(0, TOLD))
+
+    def heard(_member: int, _survey: int, made: OpenShares) -> None:
+        told_then.append(made.public)
+
+    table.says = heard
+    for seed in (b"table", b"table", b"other"):
+        table.seed = seed
+        table.packet(survey, number_of(table, receiver))
+    assert told_then[0] == told_then[1] != told_then[2] and any(told_then[2])
+    noise, mail = list[list[int]](), table.mail[receiver]
+    for own in (mail[survey_of(0, SHARES), receiver], spelled([1, 2, 3])):
+        mail[survey_of(0, SHARES), receiver] = own
+        table.packet(survey, number_of(table, receiver))
+        total = added([mail[survey_of(0, SHARES), tag] for tag in table.groups(0)[0].members])
+        noise.append(added([told_then[-1], spelled([-entry for entry in total])]))
+    assert noise[0] != noise[1] and all(max(map(abs, one)) < 2**40 for one in noise)
+
+
+def test_shares_rest_on_what_they_are_of() -> None:
+    """Two copies of a home with other records have no share in common, whose difference would be plain."""
+    firsts = [shares(values, 2, seed)[0] for values, seed in (([1, 2], b"s"), ([1, 3], b"s"), ([1, 2], b"t"))]
+    assert len(set(firsts)) == 3
 
 
 @pytest.mark.parametrize("many", [2, 3, 5])
