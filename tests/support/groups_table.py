@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, field
 
-from aggregator.protocols.sum.groups import GroupsPart as Everybody
+from aggregator.protocols.sum.groups import EnsemblePart as Everybody
 from anon.credential import token_size
 from anon.crypto.sealing import OVERHEAD
 from anon.crypto.sealing.opening import Opener

@@ -48,7 +48,7 @@ def evaluate(model: Model | LinearModel | EnsembleModel, test: People) -> TestSc
         chances = _logistic(ranks)
         return _scored(ranks, chances, chances >= model.threshold - TOLERANCE, test.labels == 1)
     if isinstance(model, EnsembleModel):
-        mean: Floats = np.mean([_logistic(linear_scores(one, test)) for one in model.linear], axis=0)
+        mean: Floats = np.mean([_logistic(linear_scores(each, test)) for each in model.linear], axis=0)
         return _scored(mean, mean, mean >= model.threshold - TOLERANCE, test.labels == 1)
     return _scores(model, model_scores(model, test), test.labels == 1)
 

@@ -68,7 +68,7 @@ class LearnedEnsemble:
 
 
 @frozen
-class GroupsPart(HiddenVectors):
+class EnsemblePart(HiddenVectors):
     """See `aggregator.protocols.contract`."""
 
     def ends(self, study: Manifest, number: int, documents: Mapping[Place, bytes]) -> bool:
@@ -81,7 +81,7 @@ class GroupsPart(HiddenVectors):
             missing = not drawn_groups(study, aggregation, pages_in(study, documents))
         else:
             missing = number == len(study.surveys) - 1
-        return missing and not any(one.model for one in group_sums(study, documents))
+        return missing and not any(found.model for found in group_sums(study, documents))
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The ensemble of all groups whose receivers told their sums."""
@@ -116,14 +116,14 @@ def sum_of_group(study: Manifest, group: Group, many: int, values: Sequence[int]
 
 def ensemble_of(found: Sequence[GroupSum]) -> EnsembleModel:
     """The ensemble of all models. Raises `Malformed` where there is none."""
-    first = next((one.model for one in found if one.model is not None), None)
-    if first is None:
+    modelled = [(entry, entry.model) for entry in found if entry.model is not None]
+    if not modelled:
         raise Malformed("groups: no group has a model")
     models = tuple(
-        GroupModel(one.group.aggregation + 1, one.group.number, one.came, one.model.weights, one.model.intercept)
-        for one in found
-        if one.model is not None
+        GroupModel(entry.group.aggregation + 1, entry.group.number, entry.came, model.weights, model.intercept)
+        for entry, model in modelled
     )
+    first = modelled[0][1]
     return EnsembleModel(
         first.study, first.title, first.label, first.features, first.columns, models, many=first.many
     )

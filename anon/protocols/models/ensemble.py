@@ -69,8 +69,8 @@ class EnsembleModel:
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
             raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
-        places = [(one.aggregation, one.group) for one in self.models]
-        if not places or places != sorted(set(places)) or min(one.members for one in self.models) < 1:
+        places = [(model.aggregation, model.group) for model in self.models]
+        if not places or places != sorted(set(places)) or min(model.members for model in self.models) < 1:
             raise InvalidValue("models: expected those of different groups with members, in their order")
         if min(min(place) for place in places) < 1:
             raise InvalidValue("models: expected aggregations and groups from 1 on")
@@ -81,10 +81,10 @@ class EnsembleModel:
         """Each model as one of its own."""
         return tuple(
             LinearModel(
-                self.study, self.title, self.label, self.features, self.columns, one.weights, one.intercept, None,
+                self.study, self.title, self.label, self.features, self.columns, model.weights, model.intercept, None,
                 self.threshold, self.chance, self.shown, self.many,
             )
-            for one in self.models
+            for model in self.models
         )  # fmt: skip
 
     def predict(self, values: Mapping[str, Value]) -> ModelScore:
@@ -95,8 +95,8 @@ class EnsembleModel:
         if self.shown is False:
             return ModelScore(probability, None)
         said = (
-            say("model {group} of aggregation {aggregation}", group=one.group, aggregation=one.aggregation)
-            for one in self.models
+            say("model {group} of aggregation {aggregation}", group=model.group, aggregation=model.aggregation)
+            for model in self.models
         )
         parts = tuple(
             Contribution((name,), (2 * score - 1) / len(scores)) for name, score in zip(said, scores, strict=True)

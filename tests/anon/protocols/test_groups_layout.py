@@ -139,9 +139,9 @@ def test_the_result_fits_its_bound() -> None:
     """With as many groups as a study can have, and numbers of any length."""
     study = manifest(groups_study(aggregations=10, group=4, minimum=10))
     table = Table(study).play()
-    from aggregator.protocols.sum.groups import GroupsPart  # late: the table has loaded all of it
+    from aggregator.protocols.sum.groups import EnsemblePart  # late: the table has loaded all of it
 
-    body = GroupsPart().learn(study, table.documents, {}).results[MODEL]
+    body = EnsemblePart().learn(study, table.documents, {}).results[MODEL]
     assert len(body) < protocol_of(study).results(study)[MODEL] < 20 * len(body)
 
 

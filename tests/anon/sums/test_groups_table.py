@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from aggregator.protocols.sum.groups import GroupsPart as Everybody
+from aggregator.protocols.sum.groups import EnsemblePart as Everybody
 from aggregator.protocols.sum.groups import GroupSum, group_sums
 from aggregator.protocols.sum.part import linear_of
 from aggregator.protocols.sum.published import NoisySum

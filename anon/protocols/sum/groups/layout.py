@@ -56,7 +56,7 @@ class Grouping:
 def grouping_of(part: bytes) -> Grouping:
     """Raises `Malformed`."""
     fields = decode(part, "groups")
-    if not isinstance(fields, list) or len(fields) != 5 or not all(type(one) is int for one in fields):
+    if not isinstance(fields, list) or len(fields) != 5 or not all(type(field) is int for field in fields):
         raise Malformed("groups: expected five numbers")
     aggregations, group, receivers, noise, per = fields
     if not 0 < noise < _LARGEST or not 0 < per < _LARGEST:
