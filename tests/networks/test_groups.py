@@ -93,6 +93,8 @@ async def test_published_sums_less_noted_noise_are_those_of_the_groups(
         model = read_model(bodies["model", 0].decode())
         assert isinstance(model, EnsembleModel) and len(model.models) == 5 and model.many
         assert [one.members for one in model.models] == [4] * 5
+        page = bodies["report", 0].decode()
+        assert page.count("none: a receiver told no sum") == 1 and "The models with a" in page
         result = await audited(world, bodies)
         assert result.ok, result.lines()
         for app in world.peers:
