@@ -161,6 +161,7 @@ _SECTIONS: Mapping[str, str] = {
     "MaskedAveraging": '`[design]` with `kind = "masked-averaging"`',
     "MaskedTransfer": '`[design]` with `kind = "masked-transfer"`',
     "ObliviousAveraging": '`[design]` with `kind = "oblivious-averaging"`',
+    "GroupAveraging": '`[design]` with `kind = "group-averaging"`',
     "TellerPlace": "`[[tellers]]`",
     "GivenFile": "`[[given]]`",
     "Schedule": "`[schedule]`",

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import Contribution, PublishedModel
 from anon.protocols.registry import Protocols
@@ -147,7 +148,7 @@ def told_cases(chance: float) -> Sentence:
 
 
 def _of_records(model: PublishedModel) -> bool:
-    return isinstance(model, LinearModel) and model.many
+    return isinstance(model, LinearModel | EnsembleModel) and model.many
 
 
 def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction:

@@ -361,6 +361,8 @@ CANONICAL = {
     "anon/protocols/sum/masks/sharing.py": "the grounds of shares",
     "anon/protocols/sum/oblivious/messages.py": "the grounds of the streams of oblivious averaging",
     "aggregator/protocols/sum/drawn.py": "the grounds of drawn rows",
+    "anon/protocols/sum/groups/drawing.py": "the grounds of the draw of groups",
+    "anon/protocols/sum/groups/layout.py": "the part of a study of groups",
     "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
     "aggregator/store/home.py": "a study's keys, in the aggregator's home",
     "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",

@@ -21,4 +21,5 @@ PROTOCOLS: Final = Protocols((
         installed.OBLIVIOUS,
         aggregator=late("aggregator.protocols.sum.oblivious:CharliePart", EndingPart, SeatedPart),
     ),
+    evolve(installed.GROUPS, aggregator=late("aggregator.protocols.sum.groups:EnsemblePart", EndingPart)),
 ))

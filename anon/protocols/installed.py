@@ -9,6 +9,7 @@ from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum import protocol as exact_sums
+from anon.protocols.sum.groups import protocol as groups
 from anon.protocols.sum.masks import protocol as masks
 from anon.protocols.sum.oblivious import protocol as oblivious
 
@@ -16,7 +17,8 @@ HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)
 MASKS: Final = ProtocolParts(masks.SHARED)
 OBLIVIOUS: Final = ProtocolParts(oblivious.SHARED)
-PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS))
+GROUPS: Final = ProtocolParts(groups.SHARED)
+PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS, GROUPS))
 
 
 def load_model(path: Path | str) -> PublishedModel:

@@ -111,13 +111,15 @@ class Protocols:
     def result(self, data_untrusted: bytes | str) -> Result:
         """A valid result from its JSON, by its form, or by its protocol where it names one. One that names neither is a
         model of tables. Raises `Malformed`."""
-        from anon.protocols.models import linear, reading, rows, tables  # late: most commands read none
+        from anon.protocols.models import ensemble, linear, reading, rows, tables  # late: most commands read none
 
         plain = reading.read(data_untrusted)
         text_untrusted = text_of(data_untrusted)
         form = plain.get("form") if isinstance(plain, dict) else None
         if form == linear.FORM:
             return linear.from_json(text_untrusted)
+        if form == ensemble.FORM:
+            return ensemble.from_json(text_untrusted)
         if form == rows.FORM:
             return rows.from_json(text_untrusted)
         if form is not None:

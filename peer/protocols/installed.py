@@ -17,12 +17,15 @@ PROTOCOLS: Final = Protocols((
     evolve(installed.SUM, peer=late("peer.protocols.sum.part:SumPart", SharingPart)),
     evolve(installed.MASKS, peer=late("peer.protocols.sum.masks:MasksPart", CorrespondingPart)),
     evolve(installed.OBLIVIOUS, peer=late("peer.protocols.sum.oblivious:ObliviousPart", CorrespondingPart)),
+    evolve(installed.GROUPS, peer=late("peer.protocols.sum.groups:GroupsPart", CorrespondingPart)),
 ))
 
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
+    import anon.protocols.sum.groups.shared
     import anon.protocols.sum.oblivious.shared  # noqa: F401
+    import peer.protocols.sum.groups
     import peer.protocols.sum.masks
     import peer.protocols.sum.oblivious
     import peer.protocols.sum.part  # noqa: F401  (loading them is all)

@@ -91,6 +91,7 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "MaskedAveraging": '"masked-averaging"',
         "MaskedTransfer": '"masked-transfer"',
         "ObliviousAveraging": '"oblivious-averaging"',
+        "GroupAveraging": '"group-averaging"',
         "TellerPlace": "[[tellers]]",
         "GivenFile": "[[given]]",
     }

@@ -25,6 +25,7 @@ from anon.protocols.sizes import longest_body, with_members
 from anon.protocols.vectors.logistic import steps_for
 from anon.study.proposal import Proposal
 from anonml import application
+from tests.support.groups_study import groups_study
 from tests.support.letters_study import PROTOCOLS, STUDY, proposed, resolved
 from tests.support.masks_study import AVERAGING, masks_study
 from tests.support.oblivious_study import oblivious_study
@@ -116,7 +117,7 @@ def test_the_noise_in_a_mean_weight_follows_from_parties_and_epsilon() -> None:
 
 @pytest.mark.parametrize("text", [
     sum_study('kind = "averaging"\nepsilon = 1.0\nstrength = 0.1', tellers(entries=False), keys=many()),
-    masks_study(AVERAGING, many()), oblivious_study(),
+    masks_study(AVERAGING, many()), oblivious_study(), groups_study(group=4, minimum=5),
 ])
 def test_the_command_plans_parties(tmp_path: Path, text: str) -> None:
     (file := tmp_path / "study.toml").write_text(text, "utf-8")

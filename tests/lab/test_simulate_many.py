@@ -6,6 +6,7 @@ Chance is seeded. Of 1,000 draws a standard deviation is 2 % wide at most: 10 % 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,11 @@ from aggregator.lab.simulation import linear_sums, parties
 from aggregator.lab.simulation.parties import Parties, learn_parties, parties_from_rows, weight_noise
 from aggregator.lab.simulation.people import people_from_rows
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, simulate
+from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed, Refused
+from anon.protocols.models.ensemble import EnsembleModel
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
 from anon.queries.answers import answered, parse_answers
@@ -24,6 +29,7 @@ from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anonml import application
 from peer.data.evaluate import request_of
+from tests.support.groups_study import groups_study
 from tests.support.masks_study import masks_study
 from tests.support.oblivious_study import oblivious_study
 from tests.support.protocols import parse_proposal
@@ -52,6 +58,7 @@ STUDIES = {
         TRANSFER.replace("transfer", "masked-transfer") + ALL, many(20, "person"), BOUNDS
     ) + GIVEN,
     "oblivious-averaging": oblivious_study(epsilon=8.0).replace("maximum = 5", "maximum = 10"),
+    "group-averaging": groups_study(2, 8, 2, 8.0, 8, 100),
 }
 
 
@@ -108,20 +115,42 @@ def test_without_noise_the_model_is_the_mean_of_what_parties_send(monkeypatch: p
 
 
 def learn_one(study: Manifest, held: Parties) -> tuple[float, ...]:
-    model = learn_parties(study, held, np.random.default_rng(1))
-    return (model.intercept, *model.weights)
+    return weights_of(learn_parties(study, held, np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("name", ["averaging", "masked-averaging", "oblivious-averaging"])
+def weights_of(model: LinearModel | EnsembleModel) -> tuple[float, ...]:
+    """Of a linear model, or the first group's."""
+    one = model if isinstance(model, LinearModel) else model.models[0]
+    return (one.intercept, *one.weights)
+
+
+@pytest.mark.parametrize("name", ["averaging", "masked-averaging", "oblivious-averaging", "group-averaging"])
 def test_the_models_spread_as_the_plan_says(name: str) -> None:
-    """Two tellers' noise, every member's, or that of the party with the fewest records, who here has the declared."""
+    """Two tellers' noise, every member's, two receivers', or that of the party with the fewest records. Here that one
+    has the declared."""
     study, generator = manifest(name), np.random.default_rng(7)
     few = Parties(study.label, tuple(rows[:3] for rows in read(name, 8).held)).summing(study, b"")
     models = [learn_parties(study, few, generator) for _ in range(1000)]
-    spread = np.std([(model.intercept, *model.weights) for model in models], axis=0)
+    spread = np.std([*map(weights_of, models)], axis=0)
     declared = weight_noise(study, len(few))
     scales = np.sqrt(np.mean(spread**2))
     assert declared is not None and scales == pytest.approx(declared, rel=0.1)
+
+
+def test_groups_are_drawn_anew_and_hold_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise the mean of all groups' weights is that of all parties, if groups have one size."""
+    monkeypatch.setattr(parties, "simulated_noise", lambda *_: 0)
+    study, held = manifest("group-averaging"), read("group-averaging", 16).summing(manifest("group-averaging"), b"")
+    model = learn_parties(study, held, np.random.default_rng(1))
+    assert isinstance(model, EnsembleModel) and held.vectors is not None
+    told = [(one.aggregation, (one.intercept, *one.weights)) for one in model.models]
+    means = [np.mean([weights for number, weights in told if number == at], 0) for at in (1, 2)]
+    assert means[0] == pytest.approx(means[1]) and len({one.intercept for one in model.models}) == 4
+    assert means[0] == pytest.approx(np.mean([weights_of(linear(study, entry.tolist())) for entry in held.vectors], 0))
+
+
+def linear(study: Manifest, values: list[int]) -> LinearModel:
+    return linear_of(study, parties.asked_of(study), NoisySum(tuple(values), 1, Fraction(1), 1))
 
 
 def test_a_larger_smallest_party_makes_less_noise_in_oblivious_averaging() -> None:
@@ -130,7 +159,7 @@ def test_a_larger_smallest_party_makes_less_noise_in_oblivious_averaging() -> No
     for most in (8, 16):
         few = Parties(study.label, tuple((rows * 4)[:most] for rows in held.held)).summing(study, b"")
         generator = np.random.default_rng(7)
-        spreads.append(np.std([learn_parties(study, few, generator).intercept for _ in range(300)]))
+        spreads.append(np.std([weights_of(learn_parties(study, few, generator))[0] for _ in range(300)]))
     assert spreads[1] / spreads[0] == pytest.approx(1 / 2, rel=0.1)
 
 

@@ -135,7 +135,7 @@ def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> N
 
 def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None:
     """Protocols make vectors and shares, the maker alone asks for open ones; `peer.release` alone asks for either form
-    in which a value leaves. `vector_of` makes a vector for three protocols."""
+    in which a value leaves. `vector_of` makes a vector for four protocols."""
     found, makers = dict[str, set[str]](), list[str]()
     for path in sorted((ROOT / "peer").rglob("*.py")):
         names = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
@@ -143,10 +143,11 @@ def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None
             found[path.relative_to(ROOT).as_posix()] = wanted
         if "vector_of" in path.read_text("utf-8"):
             makers.append(path.stem)
-    assert makers == ["masks", "oblivious", "part"]
+    assert makers == ["groups", "masks", "oblivious", "part"]
     assert found == {
         "peer/data/making/content.py": {"cut", "vector"}, "peer/protocols/histogram.py": {"perturb"},
-        "peer/protocols/sum/masks.py": {"vector"}, "peer/protocols/sum/oblivious.py": {"vector"},  # of noise
+        "peer/protocols/sum/groups.py": {"vector"}, "peer/protocols/sum/masks.py": {"vector"},
+        "peer/protocols/sum/oblivious.py": {"vector"},  # of noise
         "peer/release.py": {"perturb", "seal"},
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from random import Random
 
 from attrs import evolve, field, frozen
 
+from tests.support.groups_study import MOST, groups_study
 from tests.support.masks_study import COLUMNS, MOMENTS, Rows, masks_study
 from tests.support.oblivious_study import HELD, oblivious_study
 from tests.support.sums import NAMES, many, sum_study
@@ -109,6 +110,16 @@ def masked_transfer() -> Subject:
 def oblivious(bits: int) -> Subject:
     """Five parties that average their weights without tellers, with keys of so many bits."""
     return Subject(lambda _tellers, _fewest: oblivious_study(bits=bits), COLUMNS, lambda number: HELD[number])
+
+
+def groups() -> Subject:
+    """Parties that average models in groups of five, twice, with all of their records."""
+
+    def text(_: str, fewest: int) -> str:
+        made = groups_study(2, 5, 2, 8.0, fewest, 2 * fewest + 2)
+        return made.replace(f"most_records = {MOST}", f"most_records = {RECORDS}")
+
+    return Subject(text, COLUMNS, party)
 
 
 def _masked(design: str, unit: str, more: str = "", given: Mapping[str, bytes] = {}) -> Subject:

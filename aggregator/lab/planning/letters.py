@@ -11,7 +11,7 @@ from contextlib import suppress
 from attrs import evolve, frozen
 
 from aggregator.lab.simulation.linear_sums import is_linear, summed_survey
-from aggregator.lab.simulation.parties import has_parties, weight_noise
+from aggregator.lab.simulation.parties import grouped_in, has_parties, weight_noise
 from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.rules.lengths import demand_readable
 from anon.errors import Malformed
@@ -140,5 +140,7 @@ def letters_words(manifest: Manifest, planned: tuple[LettersRound, ...], people:
     if not is_linear(manifest):
         return ("This study's members write to each other. No lab simulates it; its design stays as it is.", *words)
     if (noise := weight_noise(manifest, people)) is not None:
-        words.append(f"With {people:,} members the noise in each mean weight has a standard deviation of {noise:.3g}.")
+        grouping = grouped_in(manifest)
+        where = f"In a group of {grouping.group}" if grouping else f"With {people:,} members"
+        words.append(f"{where} the noise in each mean weight has a standard deviation of {noise:.3g}.")
     return (*words, _FORECAST)

@@ -20,6 +20,7 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import Subgroup, TestEvaluation
+from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import TOLERANCE, LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import THRESHOLD_TOLERANCE, Model, demand_tables
@@ -40,13 +41,21 @@ class TestScores:
     ece: float
 
 
-def evaluate(model: Model | LinearModel, test: People) -> TestScores:
-    """The scores of a model; decisions are those of `Model.decide`, or of `LinearModel.predict`."""
+def evaluate(model: Model | LinearModel | EnsembleModel, test: People) -> TestScores:
+    """The scores of a model; decisions are those of `Model.decide`, or of `predict` of the other forms."""
     if isinstance(model, LinearModel):
         ranks = linear_scores(model, test)
-        chances: Floats = 1 / (1 + np.exp(-np.clip(ranks, -700, 700)))
+        chances = _logistic(ranks)
         return _scored(ranks, chances, chances >= model.threshold - TOLERANCE, test.labels == 1)
+    if isinstance(model, EnsembleModel):
+        mean: Floats = np.mean([_logistic(linear_scores(each, test)) for each in model.linear], axis=0)
+        return _scored(mean, mean, mean >= model.threshold - TOLERANCE, test.labels == 1)
     return _scores(model, model_scores(model, test), test.labels == 1)
+
+
+def _logistic(log_odds: Floats) -> Floats:
+    chances: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
+    return chances
 
 
 def evaluate_model(published: PublishedModel, test: People) -> TestEvaluation:

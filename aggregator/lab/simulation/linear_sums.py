@@ -20,6 +20,7 @@ from anon.errors import Refused
 from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import Summed, descent_of, shape_of, summed_of
+from anon.protocols.sum.groups import layout as groups
 from anon.protocols.sum.masks.layout import vector_survey
 from anon.protocols.sum.oblivious.messages import weights_survey
 from anon.protocols.sum.standing import RoundSum, arrangement_of
@@ -36,6 +37,8 @@ def summed_survey(study: Manifest) -> Survey | None:
         return vector_survey(study)
     if study.protocol == "oblivious":
         return weights_survey(study)
+    if study.protocol == "groups":
+        return groups.weights_survey(study)
     return study.surveys[0] if study.surveys[0].exact else None
 
 

@@ -1,7 +1,8 @@
 """`simulate` of a study whose members' vectors are made one by one: of many records, or added up without tellers.
 
 As in the study: records by its queries and draw, vectors by the protocol's own rules, the noise of its tellers, its
-members or its smallest party, and its learner. No share is cut, no mask is made, and nothing is encrypted.
+members, its smallest party or each group's receivers, and its learner. No share is cut, no mask is made, and nothing is
+encrypted. Groups are drawn by the generator.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ from aggregator.lab.simulation.people import (
     rows_of_csv,
 )
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
+from aggregator.protocols.sum.groups import ensemble_of, sum_of_group
 from aggregator.protocols.sum.part import linear_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.protocols.contract import Record
+from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import GRADIENT, summed_of
+from anon.protocols.sum.groups.drawing import Group, cut
+from anon.protocols.sum.groups.layout import Grouping, grouping_of
 from anon.protocols.sum.masks.layout import masking_of
 from anon.protocols.sum.masks.sections import MaskedMoments
 from anon.protocols.sum.oblivious.l2_laplace import L2Laplace
@@ -148,13 +153,15 @@ def vectors_of(
 
 
 def noise_of(study: Manifest, parties: int, fewest: int = 1) -> tuple[Fraction, int]:
-    """The variance of each one's noise on an entry of the sum, and of how many it is: tellers, members, or the one
-    party with the `fewest` records."""
+    """The variance of each one's noise on an entry of the sum, and of how many it is: tellers, members, receivers of a
+    group, or the one party with the `fewest` records."""
     if tellers_of(study) is not None:
         arrangement = arrangement_of(study)
         return arrangement.sums[0].sigma_squared, arrangement.summing
     if study.protocol == "masks":
         return masking_of(study.part).noise, parties
+    if (grouping := grouped_in(study)) is not None:
+        return grouping.noise, grouping.receivers
     return _widest(study, fewest) ** 2 * (weights_of(asked_of(study)).length + 1), 1
 
 
@@ -164,13 +171,18 @@ def weight_noise(study: Manifest, parties: int) -> float | None:
     survey = summed_survey(study)
     if survey is None or not isinstance(design := summed_of(study, survey), AveragedWeights):
         return None
-    each, many = noise_of(study, parties)
-    return design.mean([1] * design.length, parties)[0] * sqrt(each * many)
+    (each, many), grouping = noise_of(study, parties), grouped_in(study)
+    return design.mean([1] * design.length, grouping.group if grouping else parties)[0] * sqrt(each * many)
+
+
+def grouped_in(study: Manifest) -> Grouping | None:
+    """The groups of a study that has such."""
+    return grouping_of(study.part) if study.protocol == "groups" else None
 
 
 def learn_parties(
     study: Manifest, parties: Parties, generator: np.random.Generator, given: bytes = b""
-) -> LinearModel:
+) -> LinearModel | EnsembleModel:
     """The model of one run with these parties. Raises `Malformed` for more or fewer than the study takes."""
     many, survey, bounds = len(parties), asked_of(study), study.cohort
     if not bounds.minimum <= many <= bounds.maximum:
@@ -186,8 +198,10 @@ def learn_parties(
             exact = vectors_of(study, asked, parties.held, weights).sum(axis=0)
             sums.append(noisy_sum(study, number, exact, many, generator))
         return model_of_rounds(study, sums)
-    made = parties.vectors
-    exact = (vectors_of(study, survey, parties.held, given=given) if made is None else made).sum(axis=0)
+    vectors = vectors_of(study, survey, parties.held, given=given) if parties.vectors is None else parties.vectors
+    if (grouping := grouped_in(study)) is not None:
+        return _of_groups(study, grouping, vectors, generator)
+    exact = vectors.sum(axis=0)
     if tellers_of(study) is not None:
         return model_of_rounds(study, [noisy_sum(study, 0, exact, many, generator)], given)
     each, noises = noise_of(study, many)
@@ -197,6 +211,19 @@ def learn_parties(
         scale = _widest(study, min(map(len, parties.held)))
         noise = np.array(L2Laplace(scale).vector(len(exact), generator.bytes), dtype=np.int64)
     return linear_of(study, survey, NoisySum(tuple((exact + noise).tolist()), many, each, noises), given)
+
+
+def _of_groups(study: Manifest, grouping: Grouping, vectors: Integers, generator: np.random.Generator) -> EnsembleModel:
+    """The ensemble of all groups' models, where everybody comes."""
+    found = []
+    for aggregation in range(grouping.aggregations):
+        order = generator.permutation(len(vectors))
+        for number, members in enumerate(cut(order.tolist(), grouping.group), 1):
+            noise = simulated_noise(grouping.noise, grouping.receivers, vectors.shape[1], generator)
+            values = vectors[list(members)].sum(axis=0) + noise
+            group = Group(aggregation, number, tuple(bytes([0]) for _ in members), grouping.receivers)
+            found.append(sum_of_group(study, group, len(members), values.tolist()))
+    return ensemble_of(found)
 
 
 def asked_of(study: Manifest) -> Survey:

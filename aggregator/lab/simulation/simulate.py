@@ -33,6 +33,7 @@ from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
 from anon.protocols.cost_words import cost_in_words, is_local
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.resolve import StudyKeys, resolve
@@ -240,7 +241,7 @@ def _resampled(people: People, resampled: int | None, generator: np.random.Gener
 class _Run:
     """A run's model, if it (or what staff expect) was shown, and how often noise alone would count as much."""
 
-    model: Model | LinearModel
+    model: Model | LinearModel | EnsembleModel
     shown: bool
     chance: float | None
 

@@ -20,7 +20,7 @@ class WrittenSum(ABC):
     """See `anon.protocols.contract`. `names`: of its rounds, for people. `seats`: after which of them the aggregator's
     own seat answers."""
 
-    names: ClassVar[Sequence[str]]
+    names: ClassVar[Sequence[str]] = ()
     seats: ClassVar[Mapping[int, Place]] = {}
 
     @abstractmethod
@@ -31,10 +31,14 @@ class WrittenSum(ABC):
         """None: there are no tellers."""
         return ()
 
+    def how_many(self, proposal: Proposal) -> int:
+        """How many rounds a study has."""
+        return len(self.names)
+
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         """One for each round, as long as `schedule.collect` and `schedule.settle` apart."""
         length, turn = proposal.schedule.collect, proposal.schedule.collect + proposal.schedule.settle
-        starts = [settled + number * turn for number in range(len(self.names))]
+        starts = [settled + number * turn for number in range(self.how_many(proposal))]
         return tuple(Window(start, start + length) for start in starts)
 
     def per_attribute(self, design: Layout) -> NanoEpsilon:
