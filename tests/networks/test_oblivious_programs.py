@@ -70,7 +70,7 @@ async def demand_audited(study: SumStudy) -> dict[str, object]:
 
 @pytest.mark.process
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("way", ["loopback", pytest.param("tor", marks=pytest.mark.tor)])
+@pytest.mark.parametrize("way", ["loopback", pytest.param("tor", marks=[pytest.mark.tor, pytest.mark.soak])])
 async def test_five_parties_publish_the_mean_of_their_weights_with_one_noise(
     way: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ from tests.support.onion_commands import tor_of
 from tests.support.served_tellers import ServedTeller, join_up, sum_study
 from tests.support.tellers import PLACES, expected
 
-pytestmark = pytest.mark.tor
+pytestmark = [pytest.mark.tor, pytest.mark.soak]
 
 T = TypeVar("T")
 PATIENCE = 240.0
