@@ -170,6 +170,13 @@ def test_what_is_wrong_with_a_map_shows_before_any_value_is_seen() -> None:
             answer_map(MANIFEST, unchecked(survey, cards=(9,) * len(survey.cards)), {})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["cups", "age"])
+def test_a_survey_for_the_cuts_of_categories_or_declared_cuts_has_no_map(name: str) -> None:
+    survey = evolve(MANIFEST.surveys[0], kind="quantile", features=(name,), cards=(8,))
+    with pytest.raises(Malformed, match="cuts that are known"):
+        answer_map(MANIFEST, survey, {})
+
+
 MAKERS = {
     "anon/protocols/histogram/answers.py": "the total map",
     "anon/protocols/histogram/one_bit.py": "the sign that such an answer is rounded to",

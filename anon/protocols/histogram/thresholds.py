@@ -58,17 +58,26 @@ def check(manifest: Manifest) -> None:
     survey of at least as many levels as it has bins. For two bins it may be asked by thresholds in rounds 0, 1, 2 and
     so on."""
     for survey in manifest.surveys:
-        if not asks_label(survey) and not manifest.feature(survey.features[0]).binned_privately:
-            raise Malformed(say(
-                "manifest: survey {survey} asks for cuts that are known; do not take part",
-                survey=survey.survey,
-            ))
+        if not asks_label(survey):
+            _binned_feature(manifest, survey)
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
             raise Malformed(say(
                 "manifest: its surveys about {name} find no cuts; do not take part",
                 name=Quoted(feature.name),
             ))
+
+
+def _binned_feature(manifest: Manifest, survey: Survey) -> Feature:
+    """The feature whose cuts a binning survey asks for. Raises `Malformed` if it has categories, or its cuts are
+    declared."""
+    feature = manifest.feature(survey.features[0])
+    if not feature.binned_privately:
+        raise Malformed(say(
+            "manifest: survey {survey} asks for cuts that are known; do not take part",
+            survey=survey.survey,
+        ))
+    return feature
 
 
 def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
@@ -162,8 +171,8 @@ def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Pu
 
 
 def asked_edges(manifest: Manifest, survey: Survey, published: Published) -> tuple[float, ...]:
-    """The inner edges between the levels that a binning survey asks about, one for a threshold."""
-    feature = manifest.feature(survey.features[0])
+    """The inner edges between the levels that a binning survey asks about, one for a threshold. Raises `Malformed`."""
+    feature = _binned_feature(manifest, survey)
     if survey.kind == "quantile":
         return level_edges(feature, survey.m)
     return (_found(feature, asked_before(manifest, survey), published),)
