@@ -72,6 +72,7 @@ async def test_a_damaged_enrolment_is_in_no_list_that_credentials_are_issued_by(
     assert [one.key for one in await store.of_keys(study, keys)] == rest
 
 
+@pytest.mark.slow
 async def test_a_damaged_packet_is_neither_read_nor_counted(on_each_dialect: World) -> None:
     world, store, study = on_each_dialect, on_each_dialect.live.tools.packets, on_each_dialect.live.study
     await world.collected(6)

@@ -88,6 +88,7 @@ async def test_bad_shares_are_refused(tmp_path: Path, name: str) -> None:
         assert await running.app._tools.packets.counts(running.live.study) == {}
 
 
+@pytest.mark.slow
 async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", EXACT, protocols=PROTOCOLS) as running:
         live, store = running.live, running.app._tools.packets

@@ -37,6 +37,7 @@ async def served(world: World) -> AsyncIterator[tuple[DirectRoute, str]]:
         await runner.cleanup()
 
 
+@pytest.mark.slow
 async def test_buckets_over_http_lead_to_the_signed_root(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as world:
         await world.collected(6)
@@ -74,6 +75,7 @@ async def test_buckets_over_http_lead_to_the_signed_root(tmp_path: Path) -> None
                 assert await asked(what) == (404, b"")
 
 
+@pytest.mark.slow
 async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path, clock) as app:

@@ -178,6 +178,7 @@ def test_a_good_credential_or_none_proves_nothing(aggregator: FakeAggregator, pl
     refused(file_of(aggregator, place))
 
 
+@pytest.mark.slow
 def test_one_flipped_bit_proves_nothing(aggregator: FakeAggregator) -> None:
     """A byte in every 40, and every byte of the last 200."""
     proof = file_of(aggregator)

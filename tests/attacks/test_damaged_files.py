@@ -112,6 +112,7 @@ def test_a_server_that_was_killed_is_started_again(tmp_path: Path) -> None:
         server.wait()
 
 
+@pytest.mark.slow
 def test_a_child_that_is_killed_in_the_middle_changes_nothing(tmp_path: Path) -> None:
     file, database = tmp_path / "a.csv", tmp_path / "data.sqlite"
     file.write_text("age\n" + "1\n" * 20_000)

@@ -123,6 +123,7 @@ async def test_counts_of_a_round_leave_it_out_too(tmp_path: Path) -> None:
         await _audited(running)
 
 
+@pytest.mark.slow
 async def test_a_row_damaged_after_its_transcript_was_signed_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ async def test_a_fault_is_stated_backs_off_and_holds_up_no_other_study(
         await app.__aexit__()
 
 
+@pytest.mark.slow
 async def test_a_study_that_cannot_go_on_is_erased_when_its_retention_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,6 +205,7 @@ async def test_the_answers_come_at_the_deadline_and_never_before(
     assert await waiting == (expected,)
 
 
+@pytest.mark.slow
 async def test_a_child_or_server_that_is_killed_counts_as_nothing_known(tmp_path: Path) -> None:
     request = asking(table(tmp_path / "data.sqlite"), FOREVER)
     process._SERVER.start()
@@ -336,6 +337,7 @@ def test_what_a_child_is_told_of_a_study_can_be_read_back(tmp_path: Path) -> Non
     assert Request.from_bytes(request.to_bytes()) == request and request.size == 27
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", OUTCOMES)
 async def test_where_there_are_no_child_processes_a_thread_is_heard_at_the_deadline_and_no_earlier(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str

@@ -151,6 +151,7 @@ async def test_a_teller_to_whose_key_nothing_can_be_sealed_ends_the_study(tmp_pa
     assert aggregator.sent("packets") == [] and status.reserved == status.spent == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error", every(3, [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), KeyError(SECRET), RejectedProof()])
 )

@@ -80,6 +80,7 @@ def test_row_groups_that_are_named_again_are_refused(tmp_path: Path) -> None:
     assert "share the same bytes" in _refused(file)
 
 
+@pytest.mark.slow
 def test_one_row_with_a_list_of_millions_is_refused(tmp_path: Path) -> None:
     count = 17_000_000
     file = _written(tmp_path / "list.parquet", pa.ListArray.from_arrays([0, count], pa.nulls(count, pa.int8())))
@@ -108,6 +109,7 @@ def test_lists_structures_and_maps_of_texts_stay_json(tmp_path: Path) -> None:
     assert table.rows[1] == (None,) * 5
 
 
+@pytest.mark.slow
 def test_a_page_that_says_more_than_its_column_is_damaged(tmp_path: Path) -> None:
     """Each byte of the first page's header and of the footer in turn: an error in our words, or a file that is read."""
     file = _written(tmp_path / "page.parquet", pa.array([1, 2, 3]), use_dictionary=False, write_statistics=False)

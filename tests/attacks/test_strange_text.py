@@ -275,6 +275,7 @@ async def test_the_owners_page_shows_hidden_characters(tmp_path: Path, monkeypat
         assert _bad(_seen_on((await page.upload("person.csv", cells)).text)) == set()
 
 
+@pytest.mark.slow
 async def test_the_desk_and_the_report_show_hidden_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _published_earlier(monkeypatch)
     clock, text = Clock(), study_text()

@@ -47,6 +47,7 @@ def manifest_of(scene: Scene) -> Manifest:
     return resolve(drafted(parse_proposal(text)), NO_KEYS, 1_800_000_000, given=scene.given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", every(3, parties.RECORDS))
 def test_each_party_holds_its_records_and_the_study_asks_for_as_many(example: str) -> None:
     scene = parties.scene(example, FEW, 3, None)
@@ -62,6 +63,7 @@ def test_each_party_holds_its_records_and_the_study_asks_for_as_many(example: st
     assert vectors.shape == (FEW, len(study.features) + 1) and vectors.any(axis=1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["averaging", "masks"])
 def test_the_declared_noise_has_the_distance_of_its_law(example: str) -> None:
     """Of 20,000 simulated sums as many are outside of the band of 1 in 50 as should be, and of 1 in a million none.

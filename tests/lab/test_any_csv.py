@@ -66,6 +66,7 @@ def test_a_study_is_inferred_from_the_file(tmp_path: Path) -> None:
     assert found.proposal.learning.base_rate in {0.55, 0.6, 0.65}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_it_is_simulated_without_a_study_file(tmp_path: Path, epsilon: float) -> None:
     data, test = write(tmp_path / "a.csv"), write(tmp_path / "b.csv", seed=2)

@@ -139,6 +139,7 @@ def test_of_few_people_no_column_is_said_to_leak() -> None:
     assert leaking((feature,), people, people.take(np.arange(12))) == ()
 
 
+@pytest.mark.slow
 def test_a_trusted_party_comes_near_to_no_privacy_and_learns_nothing_where_nothing_is() -> None:
     study = parse_proposal(study_text("bits").replace("bins = 3", "cuts = [30, 50]"))
     telling, empty = (simulate(study, crowd(3000, share), 2, 1).auc_trusted_party for share in (0.8, 0.0))

@@ -90,6 +90,7 @@ def of_parties(design: str = "averaging", most: int = 20, unit: str = "record") 
     return parse_proposal(sum_study(text, tellers(entries=False), keys=keys))
 
 
+@pytest.mark.slow
 def test_parties_are_planned_with_their_own_work() -> None:
     """One window, one packet; a model fitted to ten times the records takes ten times as long."""
     few, plenty = (with_rounds(of_parties(most=most), 1.0) for most in (20, 200))

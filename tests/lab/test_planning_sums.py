@@ -137,6 +137,7 @@ def test_lint_and_the_desks_forecast_know_summed_tables() -> None:
         forecast(plan_of(linear).manifest.to_bytes(), 300)
 
 
+@pytest.mark.slow
 def test_a_plan_with_a_spare_says_that_two_tellers_must_be_honest() -> None:
     said = " ".join(Beside(found().sums, 2, (), None, None, spare=True).sentences(1.0))
     assert "at least two of the three tellers are honest" in said and "The noise of 2 of three tellers" in said

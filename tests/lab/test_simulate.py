@@ -93,6 +93,7 @@ def test_a_study_comes_near_the_best_possible(people, others, design, ways):
     assert found.accuracy_mean > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", every(2, [ONE_PACKET, PAPER]))
 def test_shuffled_labels_teach_nothing(people, others, design):
     """The mean of 40 trials is 1/2 within 4 standard errors of the trials (false alarm 1e-4); all may be base rates."""

@@ -88,6 +88,7 @@ def tried(name: str, trials: int = 6, **asked: object) -> SimulationResult:
     return simulate(study, read(name, 60), trials, 1, read(name, 20, 6), peers=peers, given=given, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", every(4, STUDIES))
 def test_every_design_of_parties_finds_the_effect(name: str) -> None:
     found = tried(name)
@@ -124,6 +125,7 @@ def weights_of(model: LinearModel | EnsembleModel) -> tuple[float, ...]:
     return (one.intercept, *one.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["averaging", "masked-averaging", "oblivious-averaging", "group-averaging"])
 def test_the_models_spread_as_the_plan_says(name: str) -> None:
     """Two tellers' noise, every member's, two receivers', or that of the party with the fewest records. Here that one
@@ -153,6 +155,7 @@ def linear(study: Manifest, values: list[int]) -> LinearModel:
     return linear_of(study, parties.asked_of(study), NoisySum(tuple(values), 1, Fraction(1), 1))
 
 
+@pytest.mark.slow
 def test_a_larger_smallest_party_makes_less_noise_in_oblivious_averaging() -> None:
     study, held = manifest("oblivious-averaging"), read("oblivious-averaging", 8)
     spreads = []
@@ -204,6 +207,7 @@ def test_the_next_step_is_said() -> None:
     assert simulate(study, read("averaging", 9), 1, 1, peers=30, ceilings=False).peers == 30
 
 
+@pytest.mark.slow
 def test_the_command_reads_parties_and_public_rows(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(PUBLIC["rows"])
     (file := tmp_path / "study.toml").write_text(STUDIES["transfer"], "utf-8")

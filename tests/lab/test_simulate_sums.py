@@ -82,6 +82,7 @@ def test_vectors_of_all_people_at_once_are_those_of_members(design: str) -> None
     assert found.tolist() == np.array(vectors).sum(axis=0).tolist() and any(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
 def test_linear_designs_are_simulated(design: str) -> None:
     study = parse_proposal(sum_study(design, tellers(entries=False)))

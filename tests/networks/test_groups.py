@@ -60,6 +60,7 @@ def exact(world: World, group: Group, numbers: Mapping[bytes, int]) -> list[int]
     return [sum(entries) for entries in zip(*vectors, strict=True)]
 
 
+@pytest.mark.slow
 async def test_published_sums_less_noted_noise_are_those_of_the_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ async def settled(world: World, tmp_path: Path, tired: list[int]) -> None:
         import_file(world._home(number).data_path, table, None, "replace", lambda _rows: None)
 
 
+@pytest.mark.slow
 async def test_a_sum_under_masks_is_right_to_the_unit_and_audited(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", STUDY, protocols=PROTOCOLS) as world:
         await settled(world, tmp_path, [1, 0, 1, 1])

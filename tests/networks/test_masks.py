@@ -60,6 +60,7 @@ async def opened_sum(world: World) -> list[int] | None:
     return summed(world.live.manifest, await pages_of(world))
 
 
+@pytest.mark.slow
 async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: None) -> None:
     async with members(tmp_path, masks_study(), [[row] for row in ROWS[:4]]) as world:
         await world.go_on()

@@ -46,6 +46,7 @@ async def fetched(aggregator: FakeAggregator, app: PeerApp) -> list[int]:
     return [asked[f"documents/{place}"] for place, kind in enumerate(kinds) if kind == "sums"]
 
 
+@pytest.mark.slow
 async def test_the_sums_of_each_round_are_fetched_once(tmp_path: Path) -> None:
     assert await fetched(*await collecting(tmp_path)) == [1, 1, 1, 0]
 

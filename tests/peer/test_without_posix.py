@@ -30,6 +30,7 @@ def test_a_life_from_join_to_found_again_without_posix(tmp_path: Path) -> None:
     assert [one for one in told["proc"] if "statm" not in one] == []  # a reading of memory, which has a twin
 
 
+@pytest.mark.slow
 def test_a_lock_is_one_holders_and_a_shared_one_many(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     file.touch()

@@ -144,6 +144,7 @@ def test_a_record_in_place_of_none_is_within_the_bound_at_any_clip(design: str, 
     hold(design, unit, 2, 50)
 
 
+@pytest.mark.slow
 def test_a_row_that_moves_to_the_key_of_another_one_changes_two_records() -> None:
     """The promise is about a record. Such a row is one record less, and another one that has no value any more."""
     rng, most, farthest = Random(3), limit(MOMENTS, "record"), 0

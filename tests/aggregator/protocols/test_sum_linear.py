@@ -58,6 +58,7 @@ def test_without_noise_any_column_is_regressed_as_by_least_squares() -> None:
     assert ridge(DESIGN, "t", noisy).score({"a": 2.0, "b": -2.0, "one": 1.0}) == pytest.approx(11, abs=0.3)
 
 
+@pytest.mark.slow
 def test_noise_shrinks_weights_and_leaves_no_negative_direction() -> None:
     rows = records(300, 2)
     exact = summed([DESIGN.vector([row]) for row in rows])

@@ -113,6 +113,7 @@ def variance_of(name: str, sigma_squared: int, people: int) -> float:
     return 2 * sigma_squared / people**2 / sum(1 / card for other, card in CARDS.items() if other != name) / 0.3**2
 
 
+@pytest.mark.slow
 def test_margins_are_as_near_as_the_noise_of_all_tables_together_allows() -> None:
     """Of 200 seeds a feature's chances under one label, and another's by way of it, within what chi-square allows at
     5e-4 each. The noise is far below the law's own differences, so that nothing shrinks."""
@@ -140,6 +141,7 @@ def test_chances_are_distributions_however_large_the_noise() -> None:
             assert chances.min() >= 0 and chances.sum(axis=-1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_noise_makes_few_pairs_lean_on_each_other() -> None:
     """No feature goes with another, and noise is as large as the counts. Over 60 seeds more than two of six pairs tell
     nothing, and all of them less than 1 nat. Without shrinking by the noise they tell 2.5 nats, and each tells some."""

@@ -112,6 +112,7 @@ def test_tables_give_the_model_of_the_learner() -> None:
     }
 
 
+@pytest.mark.slow
 def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() -> None:
     study = manifest_of(MOMENTS)
     documents, (values,) = published(study)

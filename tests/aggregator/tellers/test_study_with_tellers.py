@@ -156,6 +156,7 @@ async def test_two_lists_end_the_study_with_evidence(tmp_path: Path) -> None:
         assert study.live.phase is Phase.ERASED
 
 
+@pytest.mark.slow
 async def test_fewer_packets_than_the_minimum_end_the_study(tmp_path: Path) -> None:
     async with a_study(tmp_path, peers=3) as study:
         least = study.arrangement.minimum

@@ -297,6 +297,7 @@ def demand_equal_verdicts(
     assert seen == {"Malformed", "RejectedProof", "taken"}
 
 
+@pytest.mark.slow
 def test_batch_and_check_agree_on_mutated_tokens(member: Member, second: Verifier, good: list[Item]) -> None:
     demand_equal_verdicts(60, 20, 3, member, second, good)
 

@@ -83,6 +83,7 @@ def test_the_issuer_fixes_the_length_of_the_commitment(sent: int, expected: int,
     sign(member, commitment, sent)  # what an issuer would sign that took the length from the sender
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_commitment_is_refused(member: Member) -> None:
     commitment = member.secrets.commitment_with_proof
     for bit in range(8 * len(commitment)):

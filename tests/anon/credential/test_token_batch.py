@@ -173,6 +173,7 @@ def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> 
 PLACES = [{0}, {63}, {5, 31}, {16, 17, 18, 40}, {*range(64)}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairing", every(2, [False, True]))
 def test_few_bad_tokens_cost_the_others_little(
     member: Member, monkeypatch: pytest.MonkeyPatch, pairing: bool

@@ -19,6 +19,7 @@ def exp_of(epsilon: int) -> Fraction:
         return Fraction((Decimal(epsilon) / NANO).exp())
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 2**128), st.integers(1, 2**128))
 def test_a_loss_is_the_least_count_of_1e_9_not_below_the_logarithm(first: int, second: int) -> None:

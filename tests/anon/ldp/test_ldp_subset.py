@@ -142,7 +142,8 @@ def test_what_auto_picks() -> None:
     assert choose(4, nano("0.25")).name == "subset"
 
 
-@pytest.mark.parametrize("estimates", [1000, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("estimates", [1000, 4000])
 def test_estimates_of_a_contrast_scatter_as_the_criterion_says(estimates: int) -> None:
     """Squares of so many estimates at m = 6; the tolerance is 5 standard errors (false alarm below 1e-6), seeded."""
     source = random.Random(4)

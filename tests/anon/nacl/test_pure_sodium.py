@@ -91,6 +91,7 @@ def small_orders() -> list[bytes]:
     return sorted(points | again | flipped)
 
 
+@pytest.mark.slow
 def test_hostile_signatures_get_libsodiums_verdict() -> None:
     seed, message = RANDOM.randbytes(32), b"a head"
     key = pure.SigningKey(seed)

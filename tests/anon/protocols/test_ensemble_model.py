@@ -61,6 +61,7 @@ def test_a_model_that_was_not_shown_says_nothing_of_a_person() -> None:
     assert found.positive is None and found.moved_by == ()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["age", "cups", "other"]), ANY))
 def test_no_value_makes_it_raise(values) -> None:
     found = BOTH.predict(values)

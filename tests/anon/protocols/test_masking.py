@@ -110,6 +110,7 @@ class Group:
         return [sum(self.values[tag][at] for tag in came(self.pages, LEAST)) for at in range(self.length)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("many", "unshared", "away", "silent"),
     [

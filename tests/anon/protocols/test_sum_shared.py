@@ -77,6 +77,7 @@ def test_the_columns_and_blocks_are_those_of_the_file() -> None:
     assert (paired.m, paired.parameters) == (22 + 16, (0, 2))
 
 
+@pytest.mark.slow
 def test_a_gradient_has_a_window_of_its_own_for_each_round() -> None:
     study = manifest_of(GRADIENT)
     opens = [survey.window.opens for survey in study.surveys]

@@ -459,6 +459,7 @@ def test_all_packets_of_a_round_have_one_length_whatever_the_role() -> None:
 # The charge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["record", "person"])
 def test_no_change_of_one_unit_passes_the_sensitivity_that_is_charged(
     unit: str, quiet: None, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def cases(strength: Fraction) -> dict[str, Records]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strength", "fewest"), every(3, STRENGTHS, [1, 100]), ids=str)
 def test_the_steps_suffice_for_any_records(strength: Fraction, fewest: int) -> None:
     """And the weights are no longer than stated."""
@@ -54,6 +55,7 @@ def test_the_steps_suffice_for_any_records(strength: Fraction, fewest: int) -> N
         assert hypot(*weights) <= longest_weights(strength), name
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_are_added_up_within_the_slack() -> None:
     """In an order in which partial sums grow by half of the rows before they fall."""
     rows = [[0.9, 0.1]] * 5000 + [[1.0, 0.0]] * 5000
@@ -151,6 +153,7 @@ def test_a_search_never_passes_the_stated_sensitivity(others: int, fewest: int) 
     assert found >= 0.4 * limit * fewest / max(fewest, others + 1)
 
 
+@pytest.mark.slow
 def test_a_pair_is_known_that_moves_by_95_percent() -> None:
     """Of 2 / (n lambda), with a record in place of another. Only long weights come near it.
 

@@ -82,6 +82,7 @@ def test_without_noise_it_is_the_mean_that_averaging_gives(quiet: None, held: Se
     assert (model.weights, model.intercept) == (expected.weights, expected.intercept)
 
 
+@pytest.mark.slow
 def test_a_member_that_is_no_party_changes_nothing(quiet: None) -> None:
     """One that was away in the first round still posts, since every posted text leaves: zeros."""
     expected, table = model_of(Table().play()), Table()
@@ -136,6 +137,7 @@ def weights(table: Table) -> list[list[int]]:
     return [list(vector_of(table.study, weights_survey(table.study), record(rows))) for rows in table.held]
 
 
+@pytest.mark.slow
 def test_the_aggregator_sees_the_same_of_other_sizes_and_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two sets of data, of one order of sizes and one published mean, and random numbers that are as likely: the seat
     reads the same to the byte. So nothing in it determines a size or a model.
@@ -193,6 +195,7 @@ def _size_of(larger):
     return size_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", every(4, range(len(SIZES))))
 def test_a_party_sees_the_same_of_others_data(monkeypatch: pytest.MonkeyPatch, who: int) -> None:
     """Its own data stay, all others' change, and with them b, and what the seat is sent. Whatever it can open, and all
@@ -215,6 +218,7 @@ def test_a_party_sees_the_same_of_others_data(monkeypatch: pytest.MonkeyPatch, w
     assert views[0] == views[1]
 
 
+@pytest.mark.slow
 def test_choices_and_noise_are_under_the_seats_key_with_fresh_randomness() -> None:
     """No two ciphertexts under it are alike, and none is a product of earlier ones alone."""
     table = played()
@@ -352,6 +356,7 @@ def test_questions_that_cannot_be_read_stop_a_party() -> None:
             table.packet(table.study.survey(COMPARED), party)
 
 
+@pytest.mark.slow
 def test_the_same_randomness_gives_the_same_bytes() -> None:
     assert Table().play().documents == played().documents
     assert Table().play().documents != Table(seed=b"another").play().documents

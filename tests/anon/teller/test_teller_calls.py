@@ -167,6 +167,7 @@ def test_another_name_or_address_gets_no_offer(tmp_path: Path) -> None:
             teller.ask(exchange.ask_entry(name, address))
 
 
+@pytest.mark.slow
 def test_offers_that_nobody_uses_are_dropped_and_used_ones_stay(tmp_path: Path) -> None:
     teller = asked_teller(tmp_path)
     journal = teller.calls.journal

@@ -105,6 +105,7 @@ def test_groups_5_ranges_of_the_data_move_every_peers_rows() -> None:
 # Fioretto and Van Hentenryck
 
 
+@pytest.mark.slow
 def test_pfds_1_a_tree_of_the_census_as_printed_has_more_than_100_000_leaves() -> None:
     """6 numbers and 8 texts of Adult, in the mean; with epsilon 1 the cut sizes sum to 2.3 million rows."""
     expected = leaves_expected(6, (9, 16, 7, 15, 6, 5, 2, 42))

@@ -143,6 +143,7 @@ def test_a_yes_given_before_evaluates_nothing(command: Command, served: Served) 
     assert command("join", served.link, "--yes").code == 0 and len(evaluated) == 2
 
 
+@pytest.mark.slow
 def test_too_few_records_are_told_before_a_yes_and_refuse_none(command: Command) -> None:
     with serving(sum_study(MOMENTS, keys=many(20, "person") + "least_records = 2\n")) as served:
         served.aggregator.publish("tellers", countersigned(served.aggregator.manifest))

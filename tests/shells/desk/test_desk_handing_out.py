@@ -8,6 +8,7 @@ import io
 import re
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 from typer.testing import CliRunner
 
@@ -107,6 +108,7 @@ async def test_the_mail_has_the_fingerprint_the_wheel_and_the_place_of_the_link(
     assert "study: Income.\n" in text and "study: Why?\n" in mail(evolve(manifest, title="Why?"))
 
 
+@pytest.mark.slow
 async def test_drafts_outlive_the_desk_and_are_listed(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         async with opened(running.app, running) as desk:

@@ -152,6 +152,7 @@ async def test_every_part_that_changes_renews_itself(desk: Desk) -> None:
     assert parts[0] == parts[1] and len(set(parts[0])) == len(parts[0]) == 7
 
 
+@pytest.mark.slow
 async def test_the_page_keeps_technical_figures_behind_a_fold(desk: Desk) -> None:
     page = (await desk.get(_at(desk))).text
     plain = words_of(re.sub(r"<details.*?</details>", "", page, flags=re.DOTALL))
@@ -187,6 +188,7 @@ async def test_times_have_utc_beside_them(desk: Desk, monkeypatch: pytest.Monkey
     assert "refresh it" in page
 
 
+@pytest.mark.slow
 async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None:
     await _finished(desk)
     page = await desk.get(_at(desk))
@@ -331,6 +333,7 @@ def test_an_open_survey_moves_by_fifty_each_for_itself() -> None:
     assert late == [] and not steps.may_move(b"study", 2, 199) and not steps.may_move(b"other", 1, 199)
 
 
+@pytest.mark.slow
 async def test_metrics_are_for_who_holds_the_token_and_count_in_steps(desk: Desk) -> None:
     await _finished(desk)
     assert (await desk.get("/metrics")).status == 401
@@ -387,6 +390,7 @@ async def test_every_route_is_guarded_and_described(desk: Desk) -> None:
     assert token
 
 
+@pytest.mark.slow
 async def test_pages_hold_nothing_inline_and_ask_nothing_of_others(desk: Desk) -> None:
     await _finished(desk)
     for route in ROUTES:
@@ -414,6 +418,7 @@ async def test_what_a_study_says_is_text(tmp_path: Path) -> None:
             assert "<img" not in checked.text
 
 
+@pytest.mark.slow
 def test_the_public_document_names_what_the_server_knows() -> None:
     from aggregator.network.http import _PATH
 

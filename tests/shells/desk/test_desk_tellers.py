@@ -96,6 +96,7 @@ async def test_the_page_says_why_there_is_no_sum(tmp_path: Path) -> None:
         assert "needs you" not in words and "waits for the teller" not in words
 
 
+@pytest.mark.slow
 def test_a_wait_begins_anew_for_another_teller() -> None:
     first = repeated(None, TellerAway("clinic"), 10.0, 0.0)
     same = repeated(first, TellerRefuses("clinic", "no"), 20.0, 0.0)

@@ -66,6 +66,7 @@ def test_a_link_to_an_onion_fits_a_terminal_of_eighty_columns() -> None:
     assert max(map(len, qr.drawing(ONION))) <= 80 and seen(list(qr.drawing(ONION))) == ONION
 
 
+@pytest.mark.slow
 async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:

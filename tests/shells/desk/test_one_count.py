@@ -62,6 +62,7 @@ def test_a_count_that_grows_moves_in_steps(number: int, final: bool, said: str) 
     assert str(Count.shown(number, final)) == said
 
 
+@pytest.mark.slow
 async def test_the_table_of_status_says_it_in_words(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         await running.enrol(PEOPLE)

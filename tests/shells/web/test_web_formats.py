@@ -92,6 +92,7 @@ def _leading_out() -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "says"), [(_bomb, "times its size"), (_leading_out, "leads out")])
 async def test_an_unsafe_archive_ends_at_the_page_with_one_word(
     page: Visited, make: Callable[[], bytes], says: str

@@ -274,6 +274,7 @@ def test_bytes_of_any_other_form_are_told_and_not_shown(name: str) -> None:
         as_page(STRANGE[name], "t", "above")
 
 
+@pytest.mark.slow
 def test_up_to_its_bounds_a_report_is_shown() -> None:
     for body in (b"<p>" * (DEEPEST - 3) + b"</p>" * (DEEPEST - 3), b"x" * LONGEST_TEXT, b"<br>" * (MOST_TAGS - 10)):
         assert _shown(_whole(body)).endswith("</main></body></html>")

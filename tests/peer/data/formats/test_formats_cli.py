@@ -38,6 +38,7 @@ def test_a_preview_and_an_import_of_a_localised_takeout(tmp_path: Path) -> None:
     assert (done["format"], done["table"], done["rows"], done["skipped"]) == ("takeout", "takeout_activity", 2, 0)
 
 
+@pytest.mark.slow
 def test_the_owner_is_told_what_was_skipped_and_why(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text(moodle_csv() + "secret\n", encoding="utf-8")
     done = run(tmp_path / "l.csv", "--home", tmp_path / "home")

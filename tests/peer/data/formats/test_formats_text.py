@@ -169,6 +169,7 @@ def test_without_pyarrow_one_line_says_what_to_do(tmp_path: Path) -> None:
     assert "Refused: this is a Parquet file, which needs pyarrow: export it as CSV, or `pipx install" in done.stderr
 
 
+@pytest.mark.slow
 def test_no_other_format_imports_a_library_of_tables(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("a\n1\n")
     script = (
