@@ -40,6 +40,7 @@ from peer.rules.limits import BudgetLimit
 from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome
 from peer.store.outbox import OutboxStore
+from tests.attacks.soak_pieces import piece
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.observed import Observed, stream
@@ -185,38 +186,44 @@ class Attempt:
         clock.seconds = max(clock.seconds, end)
 
 
-async def pairs(folder: Path, patch: pytest.MonkeyPatch, most: int, count: int, turns: tuple[int, ...]) -> None:
-    study = Attacked(most)
-    for turn in turns:
-        for margin in MARGINS:
-            for number in range(count):
-                place = folder / f"{turn} {margin} {number}"
-                left = (*[EARLY] * turn, margin)
-                lives = [Attempt(place / str(records), study, records, left) for records in (0, most)]
-                with patch.context() as changed:
-                    without = await lives[0].observed(changed)
-                with patch.context() as changed:
-                    secret = await lives[1].observed(changed)
-                assert secret == without, (turn, margin)
-                assert all(lives[1].whole), "the children were awaited, so that what they made is what left"
-                in_time = Status.DELIVERED if margin > 0 else Status.MISSED
-                if turn or margin > 0:  # else the whole study is over for this peer, and not charged
-                    assert without.receipts[turn][3] == str(in_time), (turn, margin, without.receipts)
-                    assert bool(without.receipts[turn][2]) is (margin > 0), "a window that was missed is not charged"
+async def pair(folder: Path, patch: pytest.MonkeyPatch, study: Attacked, turn: int, margin: float) -> None:
+    left = (*[EARLY] * turn, margin)
+    lives = [Attempt(folder / str(records), study, records, left) for records in (0, study.most)]
+    with patch.context() as changed:
+        without = await lives[0].observed(changed)
+    with patch.context() as changed:
+        secret = await lives[1].observed(changed)
+    assert secret == without, (turn, margin)
+    assert all(lives[1].whole), "the children were awaited, so that what they made is what left"
+    in_time = Status.DELIVERED if margin > 0 else Status.MISSED
+    if turn or margin > 0:  # else the whole study is over for this peer, and not charged
+        assert without.receipts[turn][3] == str(in_time), (turn, margin, without.receipts)
+        assert bool(without.receipts[turn][2]) is (margin > 0), "a window that was missed is not charged"
 
 
 @pytest.mark.parametrize("turn", [0, 1])
 async def test_nobody_sees_who_had_records_however_little_is_left(
     turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await pairs(tmp_path, monkeypatch, 5000, 1, (turn,))
+    study = Attacked(5000)
+    for margin in MARGINS:
+        await pair(tmp_path / str(margin), monkeypatch, study, turn, margin)
+
+
+PIECES = [(turn, margin) for turn in range(ROUNDS) for margin in MARGINS]
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize(("turn", "margin"), PIECES)
 async def test_two_hundred_pairs_at_each_margin_and_in_each_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    turn: int, margin: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
-    await pairs(tmp_path, monkeypatch, 10_000, 200, tuple(range(ROUNDS)))
+    """The clock is an argument, so that the number of records costs this machine's time alone: one pair in forty has
+    ten thousand."""
+    with piece(pytestconfig, "pairs", PIECES.index((turn, margin)), len(PIECES)):
+        few, many = Attacked(100), Attacked(10_000)
+        for number in range(200):
+            await pair(tmp_path / str(number), monkeypatch, few if number % 40 else many, turn, margin)
 
 
 # Any study, any number of records, any delay
