@@ -3,14 +3,16 @@ home held its packets up, and erased values were unlinked with the journal and n
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import zipfile
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from anon.errors import Damaged, Malformed, NoRoom
+from anon.errors import Damaged, Malformed, NoRoom, Refused
 from anon.queries.sandbox import plain_tables_of
 from peer.app import PeerApp
 from peer.data.deleting import delete_table
@@ -151,3 +153,21 @@ async def test_a_backup_with_an_emptied_ledger_brings_no_budget_back(
     with pytest.raises(Malformed, match="not the backup of a peer"):
         restore(home, emptied)
     assert not home.store_path.exists() and not home.data_path.exists()
+
+
+async def test_a_backup_that_unpacks_to_more_than_the_disk_has_is_refused_before_a_byte(tmp_path: Path) -> None:
+    """A megabyte holds a gigabyte of zeros."""
+    aggregator = FakeAggregator.with_study(DECLARED)
+    file, home = await copied(tmp_path, aggregator), PeerHome(tmp_path / "new")
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    swollen = bytearray(file.read_bytes())
+    for entry in entries:
+        at = swollen.rindex(entry.filename.encode()) - 46  # in the directory at the end
+        swollen[at + 24 : at + 28] = (2**32 - 2).to_bytes(4, "little")
+    file.write_bytes(swollen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=len(entries) * (2**32 - 2) - 1))
+        with pytest.raises(Refused, match=r"takes [0-9,]+ MiB .* and [0-9,]+ MiB are free"):
+            restore(home, file, aggregator.clock())
+    assert not home.store_path.exists() and not any(home.scratch_path.iterdir())

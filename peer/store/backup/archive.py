@@ -255,6 +255,7 @@ def _unpacked(file: Path, folder: Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = _own_names(archive, file)
+            _demand_room(archive, file, shutil.disk_usage(folder).free)
             for name in names - {_FINAL}:
                 (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 whole = writing(folder / name, BACKUP_KEPT)
@@ -272,6 +273,16 @@ def _own_names(archive: zipfile.ZipFile, file: Path) -> set[str]:
     if "peer.sqlite" not in names or not all(name in {*_NAMES, _FINAL} or belongs(name) for name in names):
         raise Malformed(f"{file.name}: not the backup of a peer; name another file")
     return names
+
+
+def _demand_room(archive: zipfile.ZipFile, file: Path, free: int) -> None:
+    """The room for all that it says it holds, before a byte is written. No more than that is unpacked."""
+    needed = sum(part.file_size for part in archive.infolist())
+    if needed > free:
+        raise Refused(
+            f"{file.name}: takes {needed >> 20:,} MiB when it is unpacked, and {free >> 20:,} MiB are free; free as "
+            "much, or name another file"
+        )
 
 
 def _demand_sound(folder: Path, file: Path) -> None:
