@@ -282,7 +282,7 @@ class Manifest:
         """N: the most packets a peer can send, one per slot."""
         return len(self.slots)
 
-    @property
+    @cached_property
     def windows(self) -> tuple[Window, ...]:
         """Every distinct window, in order of opening."""
         windows = {survey.window for survey in self.surveys}

@@ -47,9 +47,11 @@ Value = TypeVar("Value")
 def stored(read: Callable[Given, Value]) -> Callable[Given, Value]:
     """Every value that is read out of a row is read so: what this program could not have written is damage."""
 
+    what = attributed(read.__name__.removeprefix("read_").removeprefix("to_"))
+
     @wraps(read)
     def told(*given: Given.args, **named: Given.kwargs) -> Value:
-        with reading("peer.sqlite", STORE_KEPT, attributed(read.__name__.removeprefix("read_").removeprefix("to_"))):
+        with reading("peer.sqlite", STORE_KEPT, what):
             return read(*given, **named)
 
     return told
