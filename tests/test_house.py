@@ -363,6 +363,8 @@ CANONICAL = {
     "aggregator/protocols/sum/drawn.py": "the grounds of drawn rows",
     "anon/protocols/sum/groups/drawing.py": "the grounds of the draw of groups",
     "anon/protocols/sum/groups/layout.py": "the part of a study of groups",
+    "peer/protocols/trees.py": "the grounds of a tree's noise",
+    "aggregator/protocols/trees.py": "the grounds of the rows of trees",
     "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
     "aggregator/store/home.py": "a study's keys, in the aggregator's home",
     "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",

@@ -22,4 +22,5 @@ PROTOCOLS: Final = Protocols((
         aggregator=late("aggregator.protocols.sum.oblivious:CharliePart", EndingPart, SeatedPart),
     ),
     evolve(installed.GROUPS, aggregator=late("aggregator.protocols.sum.groups:EnsemblePart", EndingPart)),
+    evolve(installed.TREES, aggregator=late("aggregator.protocols.trees:DrawingPart", EndingPart)),
 ))

@@ -12,13 +12,15 @@ from anon.protocols.sum import protocol as exact_sums
 from anon.protocols.sum.groups import protocol as groups
 from anon.protocols.sum.masks import protocol as masks
 from anon.protocols.sum.oblivious import protocol as oblivious
+from anon.protocols.trees import protocol as trees
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)
 MASKS: Final = ProtocolParts(masks.SHARED)
 OBLIVIOUS: Final = ProtocolParts(oblivious.SHARED)
 GROUPS: Final = ProtocolParts(groups.SHARED)
-PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS, GROUPS))
+TREES: Final = ProtocolParts(trees.SHARED)
+PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS, GROUPS, TREES))
 
 
 def load_model(path: Path | str) -> PublishedModel:

@@ -18,14 +18,17 @@ PROTOCOLS: Final = Protocols((
     evolve(installed.MASKS, peer=late("peer.protocols.sum.masks:MasksPart", CorrespondingPart)),
     evolve(installed.OBLIVIOUS, peer=late("peer.protocols.sum.oblivious:ObliviousPart", CorrespondingPart)),
     evolve(installed.GROUPS, peer=late("peer.protocols.sum.groups:GroupsPart", CorrespondingPart)),
+    evolve(installed.TREES, peer=late("peer.protocols.trees:TreesPart", CorrespondingPart)),
 ))
 
 
 def load_all() -> None:
     """Load what is loaded late elsewhere, for a process that cannot open files later."""
     import anon.protocols.sum.groups.shared
-    import anon.protocols.sum.oblivious.shared  # noqa: F401
+    import anon.protocols.sum.oblivious.shared
+    import anon.protocols.trees.shared  # noqa: F401
     import peer.protocols.sum.groups
     import peer.protocols.sum.masks
     import peer.protocols.sum.oblivious
-    import peer.protocols.sum.part  # noqa: F401  (loading them is all)
+    import peer.protocols.sum.part
+    import peer.protocols.trees  # noqa: F401  (loading them is all)

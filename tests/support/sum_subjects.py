@@ -11,6 +11,7 @@ from tests.support.groups_study import MOST, groups_study
 from tests.support.masks_study import COLUMNS, MOMENTS, Rows, masks_study
 from tests.support.oblivious_study import HELD, oblivious_study
 from tests.support.sums import NAMES, many, sum_study
+from tests.support.trees_study import trees_study
 
 RECORDS, PUBLIC = 40, 50
 AVERAGING = "epsilon = 8.0\nstrength = 0.1"
@@ -120,6 +121,13 @@ def groups() -> Subject:
         return made.replace(f"most_records = {MOST}", f"most_records = {RECORDS}")
 
     return Subject(text, COLUMNS, party)
+
+
+def trees() -> Subject:
+    """Parties that publish a private tree of their records."""
+    return Subject(
+        lambda _, fewest: trees_study(8.0, minimum=fewest, maximum=2 * fewest + 2, most=RECORDS), COLUMNS, party
+    )
 
 
 def _masked(design: str, unit: str, more: str = "", given: Mapping[str, bytes] = {}) -> Subject:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 from attrs import field, fields, frozen
@@ -20,9 +19,8 @@ from aggregator.protocols.sum.graphical import GraphicalModel, graphical_model
 from aggregator.protocols.sum.published import NoisySum
 from anon.crypto import labels
 from anon.protocols.contract import ROWS, Place
-from anon.protocols.models.rows import PublishedRows
+from anon.protocols.models.rows import PublishedRows, category_texts
 from anon.protocols.vectors.tables import TableSums
-from anon.study.features import Feature
 from anon.wire.cbor import encode
 
 SHOWN = 10
@@ -65,16 +63,6 @@ def rows_told(learned: LearnedStudy) -> dict[str, object]:
         return {}
     tree = [(leaning.parent, leaning.name) for leaning in learned.graphical.leanings if leaning.parent]
     return {"rows": learned.rows, "first": learned.rows.rows[:SHOWN], "tree": tree}
-
-
-def category_texts(feature: Feature) -> list[str]:
-    """The text of each category: its own, an interval of numbers, or nothing where the value is missing."""
-    if feature.kind == "categorical":
-        texts = list(feature.categories)
-    else:
-        low, *others = (f"{edge:.15g}" for edge in (feature.range[0], *feature.cuts, feature.range[1]))
-        texts = [f"[{low}, {others[0]}]", *(f"({left}, {right}]" for left, right in pairwise(others))]
-    return [*texts, ""][: feature.cardinality]
 
 
 def drawn_categories(model: GraphicalModel, count: int, seed: bytes) -> dict[str, Counts]:

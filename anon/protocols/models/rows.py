@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from csv import writer
 from io import StringIO
+from itertools import pairwise
 from typing import Final
 
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
 from anon.protocols.models import reading
+from anon.study.features import Feature
 
 FORM: Final = "rows"
 VERSION: Final = 1
 MOST_ROWS: Final = 1_000_000
+_NUMBER, _TEXT = 32, 6
+"""Bytes of a number, and of a character of the manifest's texts, in JSON at most."""
 
 
 def _form(_: object, attribute: object, value: str) -> None:
@@ -58,3 +63,20 @@ class PublishedRows:
 def from_json(text_untrusted: str) -> PublishedRows:
     """Valid rows from their JSON. Raises `Malformed`."""
     return reading.read_as(text_untrusted, PublishedRows)
+
+
+def category_texts(feature: Feature) -> list[str]:
+    """The text of each category: its own, an interval of numbers, or nothing where the value is missing."""
+    if feature.kind == "categorical":
+        texts = list(feature.categories)
+    else:
+        low, *others = (f"{edge:.15g}" for edge in (feature.range[0], *feature.cuts, feature.range[1]))
+        texts = [f"[{low}, {others[0]}]", *(f"({left}, {right}]" for left, right in pairwise(others))]
+    return [*texts, ""][: feature.cardinality]
+
+
+def longest_rows(features: Sequence[Feature], manifest: int, many: int) -> int:
+    """The bytes of so many rows, with a column for each feature and the label's one digit. `manifest`: bytes of it."""
+    texts = (max(map(reading.text_length, feature.categories), default=0) for feature in features)
+    row = 6 + sum(max(longest, 2 * _NUMBER) + 1 for longest in texts)
+    return _TEXT * manifest + many * row

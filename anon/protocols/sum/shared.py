@@ -11,7 +11,7 @@ from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import MODEL, ROWS, Layout, Place, Result, Round
-from anon.protocols.models.reading import text_length
+from anon.protocols.models.rows import longest_rows
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import MARGINALS, is_of_declared, sum_of, summed_of, unit_of
 from anon.protocols.sum.parties import GIVEN
@@ -108,7 +108,7 @@ class SumShared:
         cells = sum(feature.cardinality for feature in study.features)
         found = {MODEL: longest_linear(study)[MODEL] + _NUMBER * 5 * cells}
         if study.surveys[0].kind == MARGINALS:
-            found[ROWS] = _TEXT * len(study.to_bytes()) + study.surveys[0].parameters[0] * _longest_row(study)
+            found[ROWS] = longest_rows(study.features, len(study.to_bytes()), study.surveys[0].parameters[0])
         return found
 
     def summary(self, study: Manifest) -> Sentence:
@@ -135,12 +135,6 @@ class SumShared:
 def longest_linear(study: Manifest) -> dict[Place, int]:
     """The bytes of a linear model's longest body, whose texts are the manifest's."""
     return {MODEL: _TEXT * len(study.to_bytes()) + _NUMBER * 16 * (len(study.features) + 2)}
-
-
-def _longest_row(study: Manifest) -> int:
-    """The bytes of a row: of each feature its longest text, or an interval, and the label's one digit."""
-    texts = (max(map(text_length, feature.categories), default=0) for feature in study.features)
-    return 6 + sum(max(longest, 2 * _NUMBER) + 1 for longest in texts)
 
 
 @contextmanager

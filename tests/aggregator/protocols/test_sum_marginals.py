@@ -14,13 +14,13 @@ from attrs import evolve
 from scipy.stats import binom, chi2, hypergeom
 
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.sum.drawn import LearnedRows, category_texts, drawn_categories
+from aggregator.protocols.sum.drawn import LearnedRows, drawn_categories
 from aggregator.protocols.sum.graphical import GraphicalModel, Leaning, graphical_model
 from aggregator.protocols.sum.part import learned_from
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.contract import ROWS
-from anon.protocols.models.rows import PublishedRows
+from anon.protocols.models.rows import PublishedRows, category_texts
 from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import marginals_form, shape_of
