@@ -162,6 +162,7 @@ _SECTIONS: Mapping[str, str] = {
     "MaskedTransfer": '`[design]` with `kind = "masked-transfer"`',
     "ObliviousAveraging": '`[design]` with `kind = "oblivious-averaging"`',
     "GroupAveraging": '`[design]` with `kind = "group-averaging"`',
+    "Trees": '`[design]` with `kind = "trees"`',
     "TellerPlace": "`[[tellers]]`",
     "GivenFile": "`[[given]]`",
     "Schedule": "`[schedule]`",

@@ -37,7 +37,8 @@ Two works on parties with many records, measured again: PFDS, and [groups](#grou
 
 Agents with a few hundred records each publish a private decision tree. Everybody draws rows from the trees that stand
 for nobody. Fioretto and Van Hentenryck (2019) call this PFDS. This page repeats their table 2 and their figure 3, with
-[their errors](errata.md#errata-of-fioretto-and-van-hentenryck-2019) corrected. It is arithmetic: no study runs it.
+[their errors](errata.md#errata-of-fioretto-and-van-hentenryck-2019) corrected. Studies of
+the protocol `trees` [run it](decisions/0052-trees.md).
 
 **Columns.** *Paper* is what table 2 prints. `printed` is its arithmetic, yet text attributes branch two ways: as
 printed the trees are too large. `repaired` is `anon.protocols.trees`: a record is *replaced*, which costs twice as much
@@ -60,6 +61,22 @@ do not make the rows useful for these models. The majority's line alone shows it
 """
 
 
+WAYS = ("marginals", "trees")
+BESIDE = """\
+### Marginals beside trees
+
+The same census records of a hundred agents, 12 attributes, in two studies that the product runs: `marginals`, whose
+tables two tellers add up over all records, and `trees`, whose agents trust nobody. Both hide a record replaced, the
+first at delta 1e-6. The same final models learn from the drawn rows alone, or also from one agent's own records. In
+brackets: the standard deviation over trials. Always the commoner label: .236.
+
+`python -m benchmarks.parties.rows --data FOLDER`: error on the test file.
+"""
+SHARERS = """\
+### Figure 4: how many share
+
+Of the hundred agents so many share, and the others do not. Logistic regression of the drawn rows alone.
+"""
 GROUPS = """\
 ## Groups
 
@@ -81,7 +98,7 @@ def found() -> Findings:
     """All rows that are kept."""
     names = {
         "table": "pfds", "figure3": "pfds-figure3", "large": "pfds-large", "leaves": "pfds-leaves",
-        "groups": "groups", "bounds": "groups-bounds",
+        "groups": "groups", "bounds": "groups-bounds", "beside": "rows-beside",
     }  # fmt: skip
     files = {figure: OUT / f"{name}.json" for figure, name in names.items()}
     return Findings({
@@ -103,8 +120,19 @@ def _cell(rows: list[Figure]) -> str:
 
 def page() -> str:
     """The whole page."""
-    parts = (part if "\n" in part else fill(part, 120) for part in _parts(found()))
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return _joined(_parts(found()))
+
+
+def with_beside(text: str) -> str:
+    """The page with its part about marginals written anew, and all else as it is."""
+    before, _, rest = text.partition(f"{GROUPS.splitlines()[0]}\n")
+    kept = before.partition(f"{BESIDE.splitlines()[0]}\n")[0]
+    return f"{kept}{_joined(_beside(found()))}\n{GROUPS.splitlines()[0]}\n{rest}"
+
+
+def _joined(parts: Iterator[str]) -> str:
+    filled = (part if "\n" in part else fill(part, 120) for part in parts)
+    return "\n\n".join(part.strip("\n") for part in filled) + "\n"
 
 
 def _parts(kept: Findings) -> Iterator[str]:
@@ -122,6 +150,8 @@ def _parts(kept: Findings) -> Iterator[str]:
     yield from _leaves(kept)
     yield "### Figure 3: sizes, distances and time"
     yield from _fidelity(kept)
+    if kept.rows("beside"):
+        yield from _beside(kept)
     yield GROUPS
     yield table(["set", "noise", "model", "epsilon", "lambda", "printed", "error", "peers"], list(_groups(kept)))
     yield "The true epsilon of the literal noise, by a search over single records:"
@@ -195,6 +225,26 @@ def _fidelity(kept: Findings) -> Iterator[str]:
             f"One agent with {int(number(row, 'records')):,} records: {number(row, 'cpu_s'):g} s of a core for its "
             f"tree and {int(number(row, 'rows')):,} rows, and {int(number(row, 'memory_mib')):,} MiB at most."
         )
+
+
+def _beside(kept: Findings) -> Iterator[str]:
+    def cell(key: str, **asked: str | float) -> str:
+        return _cell([{**row, "error": row[key]} for row in kept.rows("beside", part="rows", **asked)])
+
+    both = [(way, key) for way in WAYS for key in ("error", "with_own")]
+
+    yield BESIDE
+    yield table(["model", "epsilon", *(f"{way}{more}" for way in WAYS for more in ("", ", own records"))], [
+        [task, f"{epsilon:g}",
+         *(cell(key, way=way, epsilon=epsilon, sharers=100, task=task) for way, key in both)]
+        for task in ("logistic", "svm") for epsilon in (1.0, 0.5, 0.1)
+    ])  # fmt: skip
+    yield SHARERS
+    yield table(["sharers", *(f"{way} at {epsilon:g}" for epsilon in (1.0, 0.1) for way in WAYS)], [
+        [str(sharers), *(cell("error", way=way, epsilon=epsilon, sharers=sharers, task="logistic")
+                         for epsilon in (1.0, 0.1) for way in WAYS)]
+        for sharers in (5, 10, 25, 50, 100)
+    ])  # fmt: skip
 
 
 def failed() -> list[str]:

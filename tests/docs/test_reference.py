@@ -92,6 +92,7 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "MaskedTransfer": '"masked-transfer"',
         "ObliviousAveraging": '"oblivious-averaging"',
         "GroupAveraging": '"group-averaging"',
+        "Trees": '"trees"',
         "TellerPlace": "[[tellers]]",
         "GivenFile": "[[given]]",
     }

@@ -1,5 +1,5 @@
-"""A private decision tree of one member's records, and rows drawn from many members' trees: arithmetic alone.
+"""The protocol `trees`: a private decision tree of each member's records, and rows drawn from the trees of all.
 
 It follows Fioretto and Van Hentenryck, "Privacy-Preserving Federated Data Sharing" (AAMAS 2019), as printed and
-repaired. `docs/errata.md` lists the repairs. No study runs it yet. A member's whole answer is one text of a fixed size.
+repaired. `docs/errata.md` lists the repairs. A member's whole answer is one text of a fixed size.
 """

@@ -14,11 +14,12 @@ from anon.protocols.charge import Measure, Neighbours, Unit
 from anon.protocols.contract import Record
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
+from anon.protocols.trees.attributes import LabelledRow
 from anon.protocols.trees.layout import labelled, plan_for
 from anon.study.manifest import Manifest
 from anon.study.records import Records
 from peer.protocols.contract import Correspondence
-from peer.protocols.trees import TreesPart
+from peer.protocols.trees import TreesPart, _stream
 from tests.support.letters_study import KEYS
 from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.studies import categorical
@@ -113,11 +114,17 @@ def test_a_feature_in_the_labels_place_is_the_class_and_splits_nothing() -> None
 
 
 def test_other_records_get_other_noise_from_a_seed_that_came_back() -> None:
+    rows = [LabelledRow((1, 2), 1), LabelledRow((3, 0), 0)]
+    first, again, other = (_stream(bytes(32), records)(64) for records in (rows, rows, rows[:1]))
+    assert first == again != other
+
+
+def test_a_members_text_has_one_length_and_no_share() -> None:
     study, part = manifest(), TreesPart()
-    rows = tuple(Record({"age": 50, "sleep": 9}, 1) for _ in range(20))
+    held = tuple(Record({"age": 50, "sleep": 9}, 1) for _ in range(20))
     texts = [
-        part.letters(study, study.surveys[0], Record({}, None, rows=held), KNOWN, (), lambda size: bytes(size)).public
-        for held in (rows, rows, rows[:-1])
+        part.letters(study, study.surveys[0], record, KNOWN, (), lambda size: bytes(size))
+        for record in (None, Record({}, None), Record({}, None, rows=held))
     ]
-    assert texts[0] == texts[1] != texts[2] and len({len(text) for text in texts}) == 1
+    assert {len(text.public) for text in texts} == {study.surveys[0].size} and texts[0] == texts[1] != texts[2]
     assert part.random_size(study, study.surveys[0]) == 32 and protocol_of(study).share_sizes(study) == ()
