@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from benchmarks.figures import Figure
 from benchmarks.paper.findings import Findings, number, table
-from benchmarks.parties import averaging, modes, network
+from benchmarks.parties import averaging, closing, modes, network
 from benchmarks.parties.goals import NOISE_NAMES, Goal, brief, chosen, of_activity, of_averaging, of_transfer
 from benchmarks.parties.picture import Line, chart
 from benchmarks.parties.texts import ACTIVITY, ADDRESSES, AVERAGING, CHOOSING, HEAD, TRANSFER
@@ -26,6 +26,8 @@ def page(found: Findings) -> str:
             parts += section(found)
     if all(found.rows(name) for name in (*sections, "others")):
         parts.append(_choosing(found))
+    if closing.KEPT.exists():
+        parts.append(closing.section(closing.kept_rows()))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 

@@ -28,12 +28,12 @@ from anon.protocols.trees.attributes import Attribute, LabelledRow, NumberAttrib
 from anon.protocols.trees.consistent import consistent
 from anon.protocols.trees.drawing import commonest, leaves, rows
 from anon.protocols.trees.growing import TreeNode, TreePlan, grown
-from anon.protocols.trees.printed import leaves_expected, optimised, printed
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.parties.noise import Array, chance
 from benchmarks.parties.pfds_models import TASKS, error_of, fitted, functional, perturbed, short
 from benchmarks.parties.pfds_page import PAGE, failed, page
 from benchmarks.parties.pfds_sets import BUCKETS, SETS, DataSet, agents_of, census, columns_of, folds_of
+from benchmarks.parties.printed import leaves_expected, optimised, printed
 
 EPSILONS = ("1", "0.5", "0.1")
 Way = Literal["printed", "repaired", "add-remove"]

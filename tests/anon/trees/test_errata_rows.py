@@ -19,11 +19,11 @@ from anon.noise import Coins
 from anon.protocols.trees.attributes import LabelledRow, NumberAttribute, TextAttribute, whole
 from anon.protocols.trees.drawing import leaves
 from anon.protocols.trees.growing import TreePlan, grown, scores
-from anon.protocols.trees.printed import COUNTED, leaves_expected, printed
 from anon.protocols.vectors.logistic import fit
 from benchmarks.parties.groups import PEERS, RECORDS, summed
 from benchmarks.parties.noise import chance
 from benchmarks.parties.pfds_models import STRENGTH, fitted, perturbed
+from benchmarks.parties.printed import COUNTED, leaves_expected, printed
 
 ROOT = Path(__file__).resolve().parents[3]
 

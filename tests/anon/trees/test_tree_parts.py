@@ -27,7 +27,7 @@ from anon.protocols.trees.attributes import LabelledRow, NumberAttribute, TextAt
 from anon.protocols.trees.consistent import consistent, least_squares
 from anon.protocols.trees.drawing import answer, leaves, rows, voted
 from anon.protocols.trees.growing import TreeNode, TreePlan, grown, scores
-from anon.protocols.trees.printed import leaves_expected, optimised, printed
+from benchmarks.parties.printed import leaves_expected, optimised, printed
 from tests.support.climbing import climbed
 
 AGE = NumberAttribute("age", (0, 20, 40, 60, 80))
@@ -391,7 +391,7 @@ def test_the_printed_weights_are_one_over_the_nodes_of_a_level(monkeypatch: pyte
     """All leaves are one level, and the levels that are not counted again have no numbers."""
     plan, records = plan_of("2"), people(50)
     tree = printed(records, plan, Coins(stream("weights")), two_way=True)
-    monkeypatch.setattr("anon.protocols.trees.printed.consistent", lambda root: root)
+    monkeypatch.setattr("benchmarks.parties.printed.consistent", lambda root: root)
     levels: dict[int, list[TreeNode]] = {}
 
     def walk(node: TreeNode, level: int) -> None:
