@@ -44,9 +44,10 @@ HEAD = """\
 
 Each at epsilon 1, with all 32,561 training records of Adult: one record of each person, or those of 100 parties with
 325 records each (`oblivious`: 10 with 3,256). A record is replaced. Two tellers add noise, half of the members are
-honest under masks, and delta is 1e-6 where it is not zero. Error on the test file, and its standard error over {trials}
-trials of noise, of rows over trials of the division. Trials are few: a difference below twice the standard error says
-nothing. The commoner label: {majority}. One party's own 325 records, nothing shared: {alone}.
+honest under masks, and delta is 1e-6 where it is not zero. Error on the test file, and its standard error over
+{trials} trials of noise, of rows over trials of the division. Trials are few: a difference below twice the standard
+error says nothing. `gradient` and `transfer` stand in the tables above. The commoner label: {majority}. One party's
+own 325 records, nothing shared: {alone}.
 
 `{command}`
 """
@@ -74,8 +75,6 @@ CHOICES = (
            "one honest teller", "all tellers together see every answer; a lost teller ends the round", "sum"),
     Choice("`sum`, `moments`", 'kind = "moments"\nepsilon = 1.0', "columns of numbers, one message",
            "one honest teller", "the same"),
-    Choice("`sum`, `gradient`", 'kind = "gradient"\nepsilon = 1.0', "the same, and members are there in 30 rounds",
-           "one honest teller", "the same, in any round"),
     Choice("`sum`, `averaging`", 'kind = "averaging"\nepsilon = 1.0\nstrength = 0.004', "each party fits on its own",
            "one honest teller", "the same; parties of few records cost all of them accuracy"),
     Choice("`masks`", 'kind = "masked-averaging"\nepsilon = 1.0\nstrength = 0.004', "the same without tellers",
