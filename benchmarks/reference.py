@@ -155,6 +155,7 @@ _SECTIONS: Mapping[str, str] = {
     "Marginals": '`[design]` with `kind = "marginals"`',
     "Moments": '`[design]` with `kind = "moments"`',
     "Gradient": '`[design]` with `kind = "gradient"`',
+    "CalibratedRule": '`[design]` with `kind = "rule"`',
     "Averaging": '`[design]` with `kind = "averaging"`',
     "Transfer": '`[design]` with `kind = "transfer"`',
     "MaskedMoments": '`[design]` with `kind = "masked-moments"`',

@@ -21,6 +21,7 @@ from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import Contribution, PublishedModel
+from anon.protocols.models.tables import Model
 from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body
 from anon.queries.answers import Question, Request, Value, value_of
@@ -140,6 +141,11 @@ def caution(model: PublishedModel) -> str:
         "would look as good in {cases} such studies.",
         cases=told_cases(model.chance),
     )
+
+
+def belief(model: PublishedModel) -> tuple[Sentence, ...]:
+    """How much of a model staff declared, and how much was heard; nothing of one that starts from answers alone."""
+    return model.belief.sentences() if isinstance(model, Model) and model.belief else ()
 
 
 def told_cases(chance: float) -> Sentence:

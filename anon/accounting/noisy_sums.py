@@ -115,6 +115,37 @@ def sigma_squared_for(
     return (smallest(keeps, top) + 1) * STEP
 
 
+@lru_cache(maxsize=64)
+def shared_sigmas_squared(
+    sums: tuple[tuple[int, int, Fraction], ...], epsilon: NanoEpsilon, delta: Decimal, times: int = 1
+) -> tuple[Fraction, ...]:
+    """Return the sigma squared of each of several sums, that together keep to (epsilon, delta), each published so many
+    `times`. A sum is its squared sensitivity, how many entries change, and its share of the cost in rho.
+
+    Raises `ValueError` unless epsilon, times and shares are above 0 and delta lies in [1e-30, 1).
+
+    >>> even = (2, 2, Fraction(1, 2))
+    >>> len(set(shared_sigmas_squared((even, even), NanoEpsilon(NANO), Decimal("1e-6"))))
+    1
+    """
+    check_delta(delta)
+    if epsilon <= 0 or times < 1 or min(share for _, _, share in sums) <= 0:
+        raise ValueError("noise is sought for an epsilon above 0, and shares above 0")
+
+    def noises(steps: int) -> list[Fraction]:
+        return [ceil((steps + 1) * squared / share) * STEP for squared, _, share in sums]
+
+    def keeps(steps: int) -> bool:
+        told = zip(sums, noises(steps), strict=True)
+        found = [GaussianSum(squared, entries, noise) for (squared, entries, _), noise in told]
+        return delta_of(found * times, epsilon) <= delta
+
+    top = 1
+    while not keeps(top):
+        top *= 2
+    return tuple(noises(smallest(keeps, top)))
+
+
 def laplace_epsilon(sensitivity: int, scale: Fraction) -> NanoEpsilon:
     """Return the pure nano-epsilon of discrete Laplace noise on a sum of integer L1 sensitivity: their ratio.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import isfinite
 from typing import final
 
@@ -186,3 +187,18 @@ def _matches(value: Value, wanted: Sequence[str | int | float]) -> bool:
         return value in wanted
     number = _number(value)
     return number is not None and any(not isinstance(known, str) and known == number for known in wanted)
+
+
+def directions(feature: Feature) -> tuple[Fraction, ...]:
+    """The number from -1 to 1 that each category of a feature adds to the sum of what staff expect; 0 where nothing is.
+
+    The bins of a number are equally spaced. A missing value of its own adds 0.
+    """
+    if not feature.expects:
+        return (Fraction(0),) * feature.cardinality
+    own = (Fraction(0),) if feature.missing == "own" else ()
+    if feature.kind == "categorical":
+        return (*map(Fraction, feature.expects), *own)
+    bins = feature.cardinality - len(own)
+    spaced = (Fraction(2 * place, bins - 1) - 1 if bins > 1 else Fraction(0) for place in range(bins))
+    return (*(feature.expects[0] * position for position in spaced), *own)

@@ -14,6 +14,7 @@ from benchmarks.paper.datasets import NAMES
 from benchmarks.paper.directions_page import directions
 from benchmarks.paper.findings import Findings, number, share, table, with_error
 from benchmarks.paper.kept import Kept
+from benchmarks.paper.rule_page import rule
 from benchmarks.paper.sweeps import FIGURE_6_SIZES, FIGURE_7_PARTITIONS
 from benchmarks.paper.utility_page import utility
 
@@ -109,7 +110,7 @@ def render(found: Findings, charts: Sequence[str]) -> str:
         parts.append(tables(found))
         parts.append(_claims(found, figure))
     parts.append(utility(found, charts))
-    parts += [directions(OUT / "directions.json"), baselines(OUT / "baselines.json")]
+    parts += [directions(OUT / "directions.json"), baselines(OUT / "baselines.json"), rule(OUT / "rule.json")]
     parts.append(ERRATA)
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 

@@ -207,6 +207,8 @@ def predict(
         predictions = local.predict_people(model, people, person, instant, home)
     if doubt := local.caution(model):
         Terminal(stderr=True).print(styled("[bold yellow]caution:[/] {doubt}", doubt=inline(doubt)))
+    for line in local.belief(model):
+        Terminal(stderr=True).print(str(line))
     if output is not None:
         Terminal().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
         return

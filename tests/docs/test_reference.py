@@ -85,6 +85,7 @@ def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
         "Marginals": '"marginals"',
         "Moments": '"moments"',
         "Gradient": '"gradient"',
+        "CalibratedRule": '"rule"',
         "Averaging": '"averaging"',
         "Transfer": '"transfer"',
         "MaskedMoments": '"masked-moments"',

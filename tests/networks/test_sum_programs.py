@@ -10,7 +10,7 @@ import pytest
 from tests.support import command_line
 from tests.support.sum_evidence import Evidence, shown
 from tests.support.sum_programs import AGGREGATOR, Plan, sum_programs
-from tests.support.sum_subjects import gradient
+from tests.support.sum_subjects import gradient, rule
 
 RELAYED = "before-commit-of-list"
 """Of an aggregator: the tellers have the shares of all peers, and none has a list of them."""
@@ -25,6 +25,7 @@ TELLERS = Plan(
     points={"students": ("before-commit-of-noisy-share",), "clinic": ("after-commit-of-noisy-share:2",)},
 )  # fmt: skip
 KILLED_AGGREGATOR = Plan(gradient(2), 12, 2, 60, 40, 30, {AGGREGATOR: (RELAYED, LATE)}, returning=True)
+RULE = Plan(rule(1), 12, 2, 60, 40, 30, {"students": ("before-commit-of-noisy-share",)}, returning=True)
 MANY = Plan(gradient(3), 200, 4, 90, 60, 40, KILLS, returning=True)
 THROUGH_TOR = Plan(gradient(3), 60, 2, 100, 90, 60, KILLS, returning=True, tor=True, wall=True)
 
@@ -32,6 +33,7 @@ THROUGH_TOR = Plan(gradient(3), 60, 2, 100, 90, 60, KILLS, returning=True, tor=T
 @pytest.mark.parametrize("plan", [
     pytest.param(TELLERS, id="tellers", marks=pytest.mark.process),
     pytest.param(KILLED_AGGREGATOR, id="aggregator", marks=pytest.mark.process),
+    pytest.param(RULE, id="rule", marks=pytest.mark.process),
     pytest.param(MANY, id="loopback-200", marks=pytest.mark.soak),
     pytest.param(THROUGH_TOR, id="tor-60", marks=[pytest.mark.soak, pytest.mark.tor]),
 ])  # fmt: skip

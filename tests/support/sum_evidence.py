@@ -14,9 +14,8 @@ from attrs import define, field
 from aggregator.rules.acceptance import OpenedPacket, PacketRules, open_packet
 from aggregator.store.home import open_home
 from anon.protocols.contract import Record
-from anon.protocols.sum.design import GRADIENT
 from anon.protocols.sum.parties import GIVEN
-from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after
+from anon.protocols.sum.standing import arrangement_of, read_sums, told_before
 from anon.protocols.sum.vector import vector_of
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import parse_list
@@ -134,10 +133,9 @@ class Evidence:
     def vector(self, turn: int, peer: int) -> Sequence[int]:
         """The vector that a peer has for a round, computed anew from the data on its disk."""
         manifest, documents = self.study.manifest, self.study.documents()
-        survey, weights = manifest.surveys[turn], ()
-        if survey.kind == GRADIENT:
-            weights = standing_after(manifest, read_sums(manifest, documents, turn)).weights
-        return vector_of(manifest, survey, self._record(peer), weights, documents.get(GIVEN, b""))
+        survey = manifest.surveys[turn]
+        told = told_before(manifest, survey, read_sums(manifest, documents, turn))
+        return vector_of(manifest, survey, self._record(peer), told, documents.get(GIVEN, b""))
 
     def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
         """All that a peer made for a round and keeps, as `views` spells it."""

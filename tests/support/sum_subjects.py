@@ -66,6 +66,12 @@ def people() -> bytes:
     return "\n".join(["sleep,age", *lines]).encode()
 
 
+def rule(rounds: int) -> Subject:
+    """A declared rule and so many rounds of corrections, of peers with one record each."""
+    design = f'kind = "rule"\nepsilon = 1.0\nrounds = {rounds}'
+    return evolve(gradient(1), text=lambda tellers, fewest: sum_study(design, tellers, fewest))
+
+
 def marginals() -> Subject:
     """Tables of pairs from peers with one record each, from which rows are drawn."""
     design = 'kind = "marginals"\nepsilon = 8.0\ntree_from = 0\nrows = 50'

@@ -33,6 +33,7 @@ MARGINALS = 'kind = "marginals"\nepsilon = 1.0\ntree_from = 0'
 MOMENTS = 'kind = "moments"\nepsilon = 1.0'
 SLEEP = 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2'
 MANY = 'records = "many"\nmost_records = {most}\nunit = "{unit}"\n'
+RULE = 'kind = "rule"\nepsilon = 1.0'
 GRADIENT = 'kind = "gradient"\nepsilon = 1.0\nrounds = 3'
 
 
@@ -66,7 +67,7 @@ def many(most: int = 20, unit: str = "record") -> str:
 
 
 def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, keys: str = "") -> str:
-    """A study file of exact sums; tables also ask a text. `keys`: `many()`, with queries of many records."""
+    """A study file of exact sums; tables and the rule ask a text, too. `keys`: `many()`, for many records."""
     asked = (
         [None, None, None] if not keys else [f"SELECT day, {name} FROM person" for name in ("age", "sleep", "tired")]
     )
@@ -74,7 +75,12 @@ def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, k
         numeric("age", (0, 100), "cuts = [30, 60]", query=asked[0]),
         numeric("sleep", (0, 12), "cuts = [6]", query=asked[1]),
     ]
-    if "tables-sum" in design or "marginals" in design:
+    if "rule" in design:
+        features = [
+            numeric("age", (0, 100), "cuts = [30, 60]\nexpects = 1"),
+            numeric("sleep", (0, 12), "cuts = [6]\nexpects = -1"),
+        ]
+    if any(kind in design for kind in ("tables-sum", "marginals", "rule")):
         features.append(categorical("cups", ["none", "some", "many"]))
     label = label_of("tired", 1, 0, query=asked[2])
     columns = ["age", "sleep", "cups", "tired", *(["day"] if keys else [])]

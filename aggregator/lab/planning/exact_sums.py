@@ -50,7 +50,7 @@ class Beside:
     `tellers`: the noise of so many is in the sums; with a `spare` they are two of three. `stood_in`: numbers without
     declared cuts, whose range is cut evenly here. `if_honest`: the central epsilon of the best design of `histogram`,
     if everybody else is honest and no packet is linked; None without a bound. `equal`: that design where `if_honest` is
-    as large as the sums' epsilon.
+    as large as the sums' epsilon. `expects`: of how many features staff say what they expect.
     """
 
     sums: Forecast
@@ -59,6 +59,7 @@ class Beside:
     if_honest: float | None
     equal: Forecast | None
     spare: bool = False
+    expects: int = 0
 
     @property
     def noises(self) -> str:
@@ -88,6 +89,11 @@ class Beside:
             lines.append(
                 f"tables-sum finds no cuts: here {PARTS} equal parts of the range stand in for those of "
                 f"{', '.join(self.stood_in)}. Write cuts from public knowledge."
+            )
+        if self.expects >= 2:
+            lines.append(
+                f'kind = "rule" in place of "tables-sum" starts from what staff expect of {self.expects} features. '
+                "Made-up people know nothing of that, so it has no figure here; `anonml simulate` gives one."
             )
         lines.append(
             'For the sums write protocol = "sum", kind = "tables-sum" under [design], and [[tellers]] that different '
@@ -149,13 +155,14 @@ def beside(
     made, stood_in = summed(proposal, epsilon)
     sums = forecast("exact sums of tables", made, epsilon)
     parties = len(made.tellers) - made.has_spare
+    expects = sum(bool(feature.expects) for feature in proposal.features)
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
-        return Beside(sums, parties, stood_in, None, None, made.has_spare)
+        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects)
     local = equal_local(best, cohort, epsilon, seed)
     other = evolve(best, design=evolve(best.design, epsilon=local))
     equal = forecast(f"histogram at local epsilon {local:g}", other, local)
     if_honest = _if_honest(plan_of(best, seed).manifest, cohort)
-    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare)
+    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects)
 
 
 def equal_local(best: Proposal, cohort: int, epsilon: float, seed: int) -> float:

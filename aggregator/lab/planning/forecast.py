@@ -19,6 +19,7 @@ from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.sum.rule import SCORES
 
 POPULATIONS = 4
 """So many show what tables score: each of them is scored by few reports, and known no better for more."""
@@ -45,6 +46,10 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         raise Refused(
             "a linear model has no test of its own against a guess; `anonml simulate` tells on data that you have how "
             "well it ranks"
+        )
+    if manifest.surveys[0].kind == SCORES:
+        raise Refused(
+            "made-up people know nothing of what staff expect; `anonml simulate` tries the study on data that you have"
         )
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:

@@ -19,6 +19,7 @@ from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.sortition import has_board
 from anon.protocols.sum.describe import promised
+from anon.protocols.sum.rule import SCORES
 from anon.study.features import MOST_IN_COHORT
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -89,9 +90,12 @@ def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
     `manifest`: what the proposal resolves to. None for a linear model, which has no test against a guess, and for the
-    declared score, which makes no model, and for a study whose members write, which no lab simulates.
+    declared score, which makes no model, and for a study whose members write, which no lab simulates. None for a
+    calibrated rule, too: made-up people know nothing of what staff expect.
     """
     if has_board(manifest) or is_linear(manifest) or any(map(asks_score, manifest.surveys)):
+        return None
+    if manifest.surveys[0].kind == SCORES:
         return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
     return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon)

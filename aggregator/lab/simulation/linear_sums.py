@@ -27,6 +27,7 @@ from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.residuals import ScoreSums
 from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest, Survey
 
@@ -43,9 +44,9 @@ def summed_survey(study: Manifest) -> Survey | None:
 
 
 def is_linear(study: Manifest) -> bool:
-    """True for a study that learns a linear model of columns, in place of tables."""
+    """True for a study that learns a linear model of columns, in place of one of tables."""
     survey = summed_survey(study)
-    return survey is not None and not isinstance(shape_of(survey), TableSums)
+    return survey is not None and not isinstance(shape_of(survey), TableSums | ScoreSums)
 
 
 def demand_ranking(study: Manifest, design: Summed) -> None:

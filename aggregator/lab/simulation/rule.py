@@ -12,7 +12,8 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import category_table
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import TestEvaluation
-from anon.protocols.histogram.declared import declared, directions
+from anon.protocols.categories import directions
+from anon.protocols.histogram.declared import declared
 from anon.protocols.models.published import PublishedModel
 from anon.study.features import Feature
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, frozen
@@ -20,7 +21,8 @@ from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, column_of, summed_of
 from anon.protocols.sum.parties import GIVEN, strength_of
-from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
+from anon.protocols.sum.rule import SCORES, enough_for, rule_of
+from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, ruled_after, sum_asked
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.moments import MomentSums
@@ -30,6 +32,9 @@ from anon.sharing.round_document import demand_listed
 from anon.study.features import LARGEST_NUMBER
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
+
+if TYPE_CHECKING:
+    from aggregator.protocols.additive.results import Subject
 
 
 @frozen
@@ -107,7 +112,8 @@ class SumPart(HiddenVectors):
         if not isinstance(learned, LearnedStudy):
             raise TypeError(f"not learned by the protocol of sums: {type(learned).__name__}")
         template = files("aggregator.protocols.sum").joinpath("tables.html").read_text("utf-8")
-        return ReportPart(template, {**values_of(study, learned), **rows_told(learned)})
+        belief = learned.model.belief.sentences() if learned.model.belief else ()
+        return ReportPart(template, {**values_of(study, learned), **rows_told(learned), "belief": belief})
 
 
 def learned_from(
@@ -118,6 +124,8 @@ def learned_from(
     kind = study.surveys[0].kind
     if kind in (TABLES, MARGINALS):
         return _learned_tables(study, sums[0], with_influence)
+    if kind == SCORES:
+        return _learned_rule(study, sums)
     if kind == GRADIENT:
         intercept, *weights = final_weights(study, sums)
         return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
@@ -135,23 +143,35 @@ def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
 
 
 def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> LearningResult:
-    from aggregator.protocols.additive.results import Subject  # late: a server starts without scikit-learn
-    from aggregator.protocols.sum.tables import learn_tables
+    from aggregator.protocols.sum.tables import learn_tables  # late: a server starts without scikit-learn
 
     design = summed_of(study, study.surveys[0])
     if not isinstance(design, TableSums):
         raise Malformed("sums: expected those of tables")
-    cuts = {one.name: one.cuts for one in study.features if one.kind == "numeric"}
-    shares = {one.name: one.shares for one in study.features if one.shares}
-    subject = Subject(study.study_id.hex(), study.title, study.label, study.features, cuts, shares)
     noisy = _noisy(study, found)
-    learned = learn_tables(subject, design, noisy, study.learning, with_influence)
+    learned = learn_tables(_subject(study), design, noisy, study.learning, with_influence)
     told = evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
     if study.surveys[0].kind != MARGINALS:
         return told
     from aggregator.protocols.sum.drawn import with_rows
 
     return with_rows(told, design, noisy, study.surveys[0].parameters[0])
+
+
+def _learned_rule(study: Manifest, sums: Sequence[RoundSum]) -> LearningResult:
+    from aggregator.protocols.sum.calibrated import learn_rule  # late: see above
+
+    found, enough = ruled_after(study, sums), enough_for(study, sums[0].noise)
+    learned = learn_rule(_subject(study), rule_of(study), found, sums[0].accepted, enough)
+    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+
+
+def _subject(study: Manifest) -> Subject:
+    from aggregator.protocols.additive.results import Subject  # late: see above
+
+    cuts = {one.name: one.cuts for one in study.features if one.kind == "numeric"}
+    shares = {one.name: one.shares for one in study.features if one.shares}
+    return Subject(study.study_id.hex(), study.title, study.label, study.features, cuts, shares)
 
 
 def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LinearModel:

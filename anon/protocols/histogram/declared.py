@@ -9,12 +9,12 @@ around a centre far from it, which shows how lopsided b is; and the label alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import product
 from math import lcm, prod
 
 from anon.errors import Malformed
 from anon.ldp import SCALE
+from anon.protocols.categories import directions
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.forms import MOST_SIGNS
 from anon.protocols.histogram.one_bit import signs_of
@@ -38,16 +38,6 @@ def far_centre(centre: int) -> int:
     """The far centre to a guess, both over 2**64."""
     near_end = round(FAR * SCALE)
     return SCALE - near_end if 2 * centre < SCALE else near_end
-
-
-def directions(feature: Feature) -> tuple[Fraction, ...]:
-    """The number, from -1 to 1, that each category of a feature adds to the sum."""
-    own = (Fraction(0),) if feature.missing == "own" else ()
-    if feature.kind == "categorical":
-        return (*map(Fraction, feature.expects), *own)
-    bins = feature.cardinality - len(own)
-    spaced = (Fraction(2 * place, bins - 1) - 1 if bins > 1 else Fraction(0) for place in range(bins))
-    return (*(feature.expects[0] * position for position in spaced), *own)
 
 
 def score_signs(features: Sequence[Feature]) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from attrs import field, frozen
 from anon.errors import InvalidValue, Malformed, Refused
 from anon.protocols.categories import Value, feature_category
 from anon.protocols.models import reading
+from anon.protocols.models.belief import Belief
 from anon.protocols.models.published import Contribution, ModelScore, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
 from anon.study.structuring import LEFT_OUT
@@ -114,7 +115,8 @@ class Model:
 
     `chance`: how often noise alone would have counted as much as the study did, in [0, 1]. `shown`: whether that is so
     rare that the model is taken to beat the base rate. None where nobody said. `score`: of a study that asked the
-    declared score, which has no other model; left out of the JSON of all others.
+    declared score, which has no other model; left out of the JSON of all others. `belief`: of one that starts from
+    what staff declared; left out of all others, too.
     """
 
     version: int
@@ -131,6 +133,7 @@ class Model:
     chance: float | None = None
     shown: bool | None = None
     score: ScoreResult | None = field(default=None, metadata=LEFT_OUT)
+    belief: Belief | None = field(default=None, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if self.chance is not None and not 0 <= self.chance <= 1:

@@ -16,6 +16,8 @@ from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
 from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS, votes_parameters, weights_parameters
+from anon.protocols.sum.rule import RESIDUALS, SCORES, noises_for
+from anon.protocols.sum.rule_section import CalibratedRule
 from anon.protocols.sum.sections import (
     MOST_DRAWN,
     Averaging,
@@ -51,6 +53,8 @@ def fewest(cohort: Cohort) -> int:
 
 def rounds_of(proposal: Proposal) -> int:
     """How many sums are published, one after the other."""
+    if isinstance(proposal.design, CalibratedRule):
+        return 1 + proposal.design.rounds
     return proposal.design.rounds if isinstance(proposal.design, Gradient) else 1
 
 
@@ -58,15 +62,16 @@ def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
     """Surveys, slots and the arrangement. Raises `Malformed`."""
     drafts = [_draft(proposal, window, number) for number, window in enumerate(windows)]
     most_sums = most_sums_of(proposal)
-    sigma_squared = noise_for(drafts[0], nano(_epsilon(proposal)), len(drafts) * most_sums)
-    if sigma_squared.numerator >= LARGEST_NUMBER:
+    noises = _noises(proposal, drafts, most_sums)
+    if max(noise.numerator for noise in noises) >= LARGEST_NUMBER:
         raise Malformed("study.toml: design.epsilon: so small a one needs more noise than a sum can have; raise it")
     entries = tuple(map(entry_of, proposal.tellers))
     second = tuple(map(second_of, proposal.tellers)) if proposal.has_spare else ()
-    sums = tuple(sum_of(draft, draft.round, sigma_squared) for draft in drafts)
+    each = list(zip(drafts, noises, strict=True))
+    sums = tuple(sum_of(draft, draft.round, noise) for draft, noise in each)
     arrangement = Arrangement(fewest(proposal.cohort), entries, sums, second)
     size = arrangement.public_size
-    asked = tuple(evolve(draft, epsilon=rho_of(draft, sigma_squared, most_sums), size=size) for draft in drafts)
+    asked = tuple(evolve(draft, epsilon=rho_of(draft, noise, most_sums), size=size) for draft, noise in each)
     slots = tuple(Slot(survey.round, (Row(survey.survey, 1),)) for survey in asked)
     return Layout(asked, slots, arrangement.to_bytes())
 
@@ -88,6 +93,14 @@ def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
     shape = shape_of(survey)
     sensitivity_squared, changed = shape.sensitivity_squared("replace-one"), shape.changed("replace-one")
     return sigma_squared_for(sensitivity_squared, changed, epsilon, DELTA, rounds)
+
+
+def _noises(proposal: Proposal, drafts: Sequence[Survey], most_sums: int) -> Sequence[Fraction]:
+    """The variance of each teller's noise in each round: alike, but that a rule's first round costs less."""
+    epsilon = nano(_epsilon(proposal))
+    if not isinstance(proposal.design, CalibratedRule):
+        return [noise_for(drafts[0], epsilon, len(drafts) * most_sums)] * len(drafts)
+    return noises_for(drafts[0].cards, len(drafts), epsilon, DELTA, most_sums)
 
 
 def entry_of(place: TellerPlace) -> TellerEntry:
@@ -121,6 +134,7 @@ def _epsilon(proposal: Proposal) -> str:
 def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
     """The survey of a round, without its cost and size."""
     kind, features, cards, parameters = asked(proposal)
+    kind = RESIDUALS if kind == SCORES and number else kind
     m = 1
     made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
     try:
@@ -145,6 +159,8 @@ def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], t
     if isinstance(design, Marginals):
         places = (names.index(name) for pair in design.asked(proposal) for name in pair)
         return MARGINALS, names, cards, (design.rows or min(proposal.cohort.minimum, MOST_DRAWN), *places)
+    if isinstance(design, CalibratedRule):
+        return SCORES, names, cards, ()
     if isinstance(design, Moments):
         return _moments(design, names)
     ones = (1,) * len(names)

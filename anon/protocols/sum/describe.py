@@ -8,7 +8,9 @@ from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, MARGINALS, TABLES, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
+from anon.protocols.sum.rule import RESIDUALS, SCORES, enough_for
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.residuals import ResidualSums, ScoreSums
 from anon.protocols.vectors.tables import TableSums
 from anon.protocols.words import ChanceLine, PacketKind
 from anon.sharing.arrangement import Arrangement
@@ -39,7 +41,7 @@ def _names(arrangement: Arrangement) -> Sentence:
 def summary(study: Manifest) -> Sentence:
     """How the study asks, in one sentence."""
     tellers = _adding(arrangement_of(study))
-    if study.surveys[0].kind == GRADIENT:
+    if study.surveys[0].kind in (GRADIENT, SCORES):
         return say_many(
             "Each member sends exact numbers in one round, in shares; {tellers} add them up over all members, and "
             "only sums with noise are published.",
@@ -71,6 +73,10 @@ def title(study: Manifest, survey: Survey) -> Sentence:
         )
     if survey.kind == GRADIENT:
         return say("gradient of {label}, round {round}", label=Quoted(study.label.name), round=survey.round + 1)
+    if survey.kind == SCORES:
+        return say("counts of a score by {label}", label=Quoted(study.label.name))
+    if survey.kind == RESIDUALS:
+        return say("corrections about {label}, round {round}", label=Quoted(study.label.name), round=survey.round)
     if survey.kind == WEIGHTS:
         return say("weights of a model of {label}", label=Quoted(study.label.name))
     if survey.kind == VOTES:
@@ -88,6 +94,7 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         _promise(study, records),
         *((_spare(),) if arrangement.has_spare else ()),
         *((_drawn(study.surveys[0]),) if study.surveys[0].kind == MARGINALS else ()),
+        *((_belief(study),) if study.surveys[0].kind == SCORES else ()),
         _all_together(arrangement),
     )
 
@@ -132,6 +139,19 @@ def _drawn(survey: Survey) -> Sentence:
         "From these sums the aggregator makes up {rows} rows, and publishes them too. They stand for nobody, and tell "
         "nothing about you that the sums do not.",
         rows=survey.parameters[0],
+    )
+
+
+def _belief(study: Manifest) -> Sentence:
+    """How much is declared, how much is heard, and when a wrong declaration is found out."""
+    noise = arrangement_of(study).sums[0].sigma_squared * arrangement_of(study).summing
+    return say_many(
+        "The model starts from what staff declared of {count} feature, and answers correct it. With fewer than about "
+        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
+        "The model starts from what staff declared of {count} features, and answers correct it. With fewer than about "
+        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
+        sum(bool(feature.expects) for feature in study.features),
+        enough=enough_for(study, noise),
     )
 
 
@@ -207,6 +227,13 @@ def leaves(study: Manifest, survey: Survey) -> Sentence:
             "column by column.",
             len(study.surveys),
         )
+    if survey.kind == SCORES:
+        return say_many(
+            "Numbers computed from your exact answers leave {count} time: a mark for your score and your answer.",
+            "Numbers computed from your exact answers leave {count} times: first a mark for your score and your "
+            "answer, then how far a common model is off for you, category by category.",
+            len(study.surveys),
+        )
     if survey.kind == WEIGHTS:
         return say(
             "Your machine fits a model to your records. Its {count} exact weights leave once; the records do not.",
@@ -260,4 +287,4 @@ def _tables(survey: Survey) -> TableSums:
 
 def _columns(survey: Survey) -> int:
     shape = shape_of(survey)
-    return 0 if isinstance(shape, TableSums) else len(shape.columns)
+    return 0 if isinstance(shape, TableSums | ScoreSums | ResidualSums) else len(shape.columns)

@@ -11,7 +11,7 @@ A survey says all of it in fields that every manifest has:
 * `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
   of clip, step and momentum; over how many last rounds the weights are averaged.
 
-* `averaging` and `transfer`: see `anon.protocols.sum.parties`.
+* `averaging` and `transfer`: see `anon.protocols.sum.parties`; `rule`: see `anon.protocols.sum.rule`.
 
 Where members have many records, two parameters follow of all but tables: the most records of a member, and 1 if
 the unit is a record, else 0. A gradient whose unit is a record also adds up how many records there are.
@@ -30,11 +30,13 @@ from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.sum.parties import OWN, VOTES, WEIGHTS, demand_votes, demand_weights, votes_of, weights_of
+from anon.protocols.sum.rule import RESIDUALS, SCORES, demand_rounds, residuals, scores
 from anon.protocols.sum.sections import MOST_DRAWN, MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.residuals import ResidualSums, ScoreSums
 from anon.protocols.vectors.sensitivity import Unit, ball_of
 from anon.protocols.vectors.tables import TableSums, marginals_of, tables_of
 from anon.protocols.vectors.transfer import TransferredVotes
@@ -53,7 +55,7 @@ GRADIENT: Final = "gradient"
 SCALE: Final = 1024
 """The integer that stands for a gradient's entry of 1."""
 
-Summed = TableSums | MomentSums | GradientSums | AveragedWeights | TransferredVotes
+Summed = TableSums | MomentSums | GradientSums | AveragedWeights | TransferredVotes | ScoreSums | ResidualSums
 _OWN: Final = {MOMENTS: 2, GRADIENT: 8, **OWN}
 """By kind, how many parameters stand before those of many records."""
 
@@ -103,6 +105,15 @@ def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
         raise InvalidValue("design: gradient asks the same in every round")
     _demand_form(cards, first)
     _demand_descent(first, len(asked))
+
+
+def rule_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `rule`: a slot for each round, of features in the study's order. Raises `InvalidValue`."""
+    demand_rounds(tuple(cards.values()), asked)
+    for (survey,) in asked:
+        _demand_form(cards, survey)
+        if survey.features != tuple(cards):
+            raise InvalidValue("design: rule takes the features in the study's order")
 
 
 def averaging_form(cards: Mapping[str, int], asked: Tables) -> None:
@@ -193,6 +204,10 @@ def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], paramet
         named = [features[place] for place in parameters]
         pairs = list(zip(named[::2], named[1::2], strict=True))
         return tables_of(dict(zip(features, cards, strict=True)), pairs)
+    if kind == SCORES and not parameters:
+        return scores(cards)
+    if kind == RESIDUALS and not parameters:
+        return residuals(cards)
     if kind == MARGINALS and len(parameters) % 2 and all(place < len(features) for place in parameters[1:]):
         named = [features[place] for place in parameters[1:]]
         return marginals_of(dict(zip(features, cards, strict=True)), list(zip(named[::2], named[1::2], strict=True)))
@@ -229,7 +244,7 @@ def _many(parameters: Sequence[int]) -> tuple[Unit, int]:
 def unit_of(survey: AskedSurvey) -> Unit:
     """The unit of a survey's sum. Raises `InvalidValue`."""
     shape = shape_of(survey)
-    return PERSON if isinstance(shape, TableSums | TransferredVotes) else shape.unit
+    return PERSON if isinstance(shape, TableSums | TransferredVotes | ScoreSums | ResidualSums) else shape.unit
 
 
 def records_of(survey: AskedSurvey) -> Records | None:
@@ -253,7 +268,7 @@ def _units(names: tuple[str, ...], reaches: tuple[int, ...]) -> tuple[Column, ..
 def summed_of(study: Manifest, survey: Survey) -> Summed:
     """The sum of a survey as members add to it: each column centred in its feature's range. Raises `Malformed`."""
     shape = shape_of(survey)
-    if isinstance(shape, TableSums):
+    if isinstance(shape, TableSums | ScoreSums | ResidualSums):
         return shape
     return evolve(shape, columns=tuple(_column(study, column) for column in shape.columns))
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from anon.protocols.contract import GivenPart, SummedPart
 from anon.protocols.late import LateFunction, late
+from anon.protocols.sum import rule_section
 from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Marginals, Moments, TablesSum, Transfer
 from anon.study.designs import Design
 
@@ -24,6 +25,11 @@ SHARED: Final = late(
             ("gradient", Gradient, "gradient_form"),
             ("averaging", Averaging, "averaging_form"),
             ("transfer", Transfer, "transfer_form"),
+        )
+    }
+    | {
+        "rule": Design(
+            rule_section.CalibratedRule, LateFunction(f"{_FORMS}:rule_form"), rule_section.WORDS, rule_section.BOUNDS
         )
     },
 )

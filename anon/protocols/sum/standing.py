@@ -1,4 +1,5 @@
-"""The published sums of a study, read and verified, and the gradient's weights that follow from them to the bit."""
+"""The published sums of a study, read and verified, and what follows from them to the bit: a gradient's weights, or the
+model of a rule."""
 
 from __future__ import annotations
 
@@ -10,11 +11,14 @@ from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.protocols.contract import Place
-from anon.protocols.sum.design import SCALE, descent_of, shape_of
+from anon.protocols.sum.design import GRADIENT, SCALE, descent_of, shape_of
+from anon.protocols.sum.rule import RESIDUALS, residuals, rule_of
 from anon.protocols.vectors.gradient import DescentState, GradientSums
+from anon.protocols.vectors.residuals import ruled
+from anon.protocols.vectors.rule import Calibration, RuleModel
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Survey
 
 SUMS = "sums"
 """The kind of a round's document."""
@@ -83,3 +87,18 @@ def final_weights(study: Manifest, sums: Sequence[RoundSum]) -> tuple[float, ...
     """The weights of the model, the constant's first. Raises `Malformed` before the last round."""
     standing = standing_after(study, sums)
     return descent_of(study.survey(0), len(study.surveys), 1, Fraction(0)).final(standing)
+
+
+def ruled_after(study: Manifest, sums: Sequence[RoundSum]) -> tuple[Calibration, RuleModel]:
+    """The calibration of a declared rule, and its model, after these rounds. Raises `Malformed`."""
+    heard = [(summed.values, summed.accepted, summed.noise) for summed in sums]
+    rule = rule_of(study)
+    return ruled(rule, residuals(rule.cards), heard)
+
+
+def told_before(study: Manifest, survey: Survey, sums: Sequence[RoundSum]) -> Sequence[int] | RuleModel:
+    """The common model at which a member answers a survey, from the sums of all rounds before; nothing where there is
+    none. Raises `Malformed`."""
+    if survey.kind == GRADIENT:
+        return standing_after(study, sums).weights
+    return ruled_after(study, sums)[1] if survey.kind == RESIDUALS else ()

@@ -2,8 +2,8 @@
 
 Where the tellers have a spare, the vector is cut anew for each pair of them, by random bytes of its own.
 
-Pure. A vector is total over values (`anon.protocols.sum.vector`). A gradient's round needs the sums of all rounds
-before it, from which its weights are recomputed.
+Pure. A vector is total over values (`anon.protocols.sum.vector`). A later round needs the sums of all rounds before it,
+from which the common model is recomputed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from attrs import frozen
 from anon.ldp import RandomBytes
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
-from anon.protocols.sum.design import GRADIENT, shape_of
+from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.protocols.sum.shared import SumShared
-from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, told_before
 from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.tables import TableSums
 from anon.sharing.quorum import quorums
@@ -37,13 +37,13 @@ class SumPart:
         return (GIVEN,) if asked.kind == VOTES else tuple(place_of(number) for number in range(asked.round))
 
     def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
-        """Every signature, list and share of every sum, the weights that follow from them, and given public rows."""
+        """Every signature, list and share of every sum, the model that follows from them, and given public rows."""
         given = {(one.kind, one.part): one.body for one in documents if one.kind == GIVEN[0]}
         if given:
             SumShared().check_given(manifest, given)
         sums = [read_sum(manifest, one.part, one.body) for one in documents if one.kind == SUMS]
         if sums and [one.part for one in documents if one.kind == SUMS] == [*range(len(sums))]:
-            standing_after(manifest, sums)
+            told_before(manifest, manifest.survey(min(len(sums), len(manifest.surveys) - 1)), sums)
 
     def answers(
         self,
@@ -61,8 +61,8 @@ class SumPart:
         sums = read_sums(manifest, bodies, max(survey.round for _, survey in ready))
         made = []
         for slot, survey in ready:
-            weights = standing_after(manifest, sums[: survey.round]).weights if survey.kind == GRADIENT else ()
-            vector = RawVector(vector_of(manifest, survey, record, weights, bodies.get(GIVEN, b"")))
+            told = told_before(manifest, survey, sums[: survey.round])
+            vector = RawVector(vector_of(manifest, survey, record, told, bodies.get(GIVEN, b"")))
             made.append(Contributing(slot, survey.survey, vector))
         return tuple(made)
 

@@ -77,6 +77,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         largest=max((abs(reason.amount) for reason in reasons), default=0.0),
         unfit=await site.threads.asked(local.unfit, model, site.data_path),
         caution=local.caution(model),
+        belief=local.belief(model),
         place=path,
     )
 

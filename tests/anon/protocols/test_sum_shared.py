@@ -29,6 +29,7 @@ from tests.support.sums import (
     MARGINALS,
     MOMENTS,
     NAMES,
+    RULE,
     SLEEP,
     TABLES,
     document,
@@ -38,7 +39,7 @@ from tests.support.sums import (
     tellers,
 )
 
-ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MARGINALS, MOMENTS, SLEEP, GRADIENT]
+ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MARGINALS, MOMENTS, SLEEP, GRADIENT, RULE]
 
 
 @pytest.mark.parametrize("design", ALL)
@@ -73,6 +74,12 @@ def test_the_columns_and_blocks_are_those_of_the_file() -> None:
     assert sleep.surveys[0].features == ("age", "sleep") and sleep.surveys[0].cards == (16, 32)
     assert sleep.surveys[0].parameters == (16**2 * (1 + 1 + 4), 0) and sleep.surveys[0].m == 6
     assert [survey.m for survey in gradient.surveys] == [3] * 3
+    rule = manifest_of(RULE)
+    assert [(one.kind, one.m, one.cards) for one in rule.surveys] == [
+        ("scores", 8, (4, 3, 4)), ("residuals", 8, (4, 3, 4)), ("residuals", 8, (4, 3, 4)),
+    ]  # fmt: skip
+    first, later, last = (survey.epsilon for survey in rule.surveys)
+    assert later == last and abs(first / rule.epsilon - 0.12) < 1e-6
     paired = manifest_of(TABLES + '\npairs = [["age", "cups"]]').surveys[0]
     assert (paired.m, paired.parameters) == (22 + 16, (0, 2))
 
@@ -133,6 +140,8 @@ def test_a_study_file_that_cannot_be_is_refused_by_its_key(old: str, new: str, w
     (MOMENTS + "\nnorm = 0.0", "norm"),
     (GRADIENT.replace("3", "61"), "rounds"),
     (GRADIENT + "\nlast = 4", "last"),
+    (RULE + "\nrounds = 0", "rounds"),
+    (RULE + "\nrounds = 11", "rounds"),
     (GRADIENT + "\nmomentum = 1.0", "momentum"),
     ('kind = "one-packet"\nepsilon = 1.0', "one-packet has none"),
 ])
@@ -176,6 +185,16 @@ def test_an_entry_of_another_teller_is_refused() -> None:
         parse_proposal(text.replace(other, "zz"))
     with pytest.raises(Malformed):
         resolve(parse_proposal(text.replace(other, "00")), KEYS, 1)
+
+
+def test_a_rule_has_cuts_and_two_features_that_say_what_they_expect() -> None:
+    text = sum_study(RULE)
+    for old, new, why in (
+        ("cuts = [6]", "bins = 2", "rule finds no cuts; write cuts in place of bins of sleep"),
+        ("expects = -1", "", "at least two features"),
+    ):
+        with pytest.raises(Malformed, match=why):
+            parse_proposal(text.replace(old, new))
 
 
 # Manifests that lie
@@ -238,7 +257,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT])
+@pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT, RULE])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_refused_with_the_next_step(design: str, lie: str) -> None:
     """Some are refused by the manifest itself, when it is read; the others by the check, which says what to do."""

@@ -100,6 +100,20 @@ def test_a_prediction_by_a_model_that_noise_explains_is_said_with_caution(comman
     assert "expected a probability" in command("predict", tmp_path / "odd.json").err
 
 
+def test_a_prediction_by_a_declared_rule_says_how_much_was_heard(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    belief = {
+        "features": 2, "heard": 0.12, "members": 90, "against": 0.4, "contradicted": False, "enough": 1600,
+    }  # fmt: skip
+    file = tmp_path / "told.json"
+    file.write_text(json.dumps(MODEL | {"belief": belief}))
+    told = " ".join(command("predict", file).err.split())
+    assert "what staff declared of 2 features" in told and "12 % come from the answers of 90 members" in told
+    assert "about 1,600 could" in told or "about 1600 could" in told
+    file.write_text(json.dumps(MODEL | {"belief": belief | {"contradicted": True, "against": 0.001}}))
+    assert "The answers contradict what was declared." in " ".join(command("predict", file).err.split())
+
+
 def test_without_an_answer_no_score_is_told(command: Command, tmp_path: Path) -> None:
     command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
     file = tmp_path / "told.json"

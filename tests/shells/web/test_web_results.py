@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from anon.errors import Refused
+from anon.protocols.models.belief import Belief
 from anon.protocols.models.tables import from_json
 from anon.text.sentences import say
 from anon.transparency.documents import sign_head
@@ -52,6 +53,16 @@ async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited)
     again = (await page.get(page.study + "/prediction")).words
     # Nothing is fetched again.
     assert "score for you is 83.9 %" in again and len(page.aggregator.gets) == asked + len(fetched)
+
+
+async def test_a_declared_rule_says_how_much_was_heard(page: Visited) -> None:
+    await joined(page)
+    belief = Belief(2, 0.12, 90, 0.4, False, 1600)
+    model = evolve(from_json(model_of(page.aggregator.study.hex()).decode()), belief=belief)
+    page.aggregator.publish("model", model.to_json().encode())
+    words = await _predicted(page)
+    assert "The model starts from what staff declared of 2 features." in words
+    assert "12 % come from the answers of 90 members" in words and "mostly what staff believed" in words
 
 
 async def test_a_linear_model_tells_a_class_or_a_number(page: Visited) -> None:

@@ -1,0 +1,53 @@
+"""How much of a model staff declared, and how much was heard: what it says of itself, in words."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from anon.errors import InvalidValue
+from anon.text.sentences import Figure, Sentence, say, say_many
+
+
+@frozen
+class Belief:
+    """The part of what staff declared in a model.
+
+    `features`: of how many something was declared. `heard`: the part of its differences between people that comes from
+    the answers of `members`. `against`: how often answers that say nothing would speak as clearly against what was
+    declared; `contradicted`: whether that is so rare that they are said to. `enough`: from about so many members on, a
+    declaration that is wrong as a whole would be found out.
+    """
+
+    features: int
+    heard: float
+    members: int
+    against: float
+    contradicted: bool
+    enough: int
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.heard <= 1 or not 0 <= self.against <= 1 or min(self.features, self.members, self.enough) < 0:
+            raise InvalidValue("belief: expected parts from 0 to 1, and no negative number")
+
+    def sentences(self) -> tuple[Sentence, ...]:
+        """How much is declared, how much was heard, and what that rests on."""
+        begun = say_many(
+            "The model starts from what staff declared of {count} feature.",
+            "The model starts from what staff declared of {count} features.",
+            self.features,
+        )
+        told = say(
+            "Of its differences between people {heard} come from the answers of {members} members, the rest was "
+            "declared.",
+            heard=Figure(f"{100 * self.heard:.0f} %"),
+            members=self.members,
+        )
+        if self.contradicted:
+            return begun, told, say("The answers contradict what was declared.")
+        if self.members < self.enough:
+            return begun, told, say(
+                "So few members cannot show that it is wrong as a whole: about {enough} could. The model is mostly "
+                "what staff believed.",
+                enough=self.enough,
+            )
+        return begun, told
