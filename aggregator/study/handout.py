@@ -10,6 +10,7 @@ from importlib.metadata import version
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import protocol_of
+from anon.protocols.tellers import presented_tellers
 from anon.study.manifest import Manifest
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -81,6 +82,11 @@ or a few of them leave it, with a record-level epsilon of {format_epsilon(manife
 It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
 
 
+def _words_of_tellers(manifest: Manifest) -> str:
+    named = [f"   {one.name}, at {one.address}:\n   {one.words}" for one in presented_tellers(manifest)]
+    return "\n".join(["4. Compare each teller's words with those on its own page:", *named, ""]) if named else ""
+
+
 def mail(manifest: Manifest, link: str = PLACE) -> str:
     """A mail to those who are asked; `link` is the one for all, or the place of each person's own."""
     if manifest.cohort.admission == "invite":
@@ -107,6 +113,6 @@ before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
    {opening(link)}
 3. Compare the study's fingerprint with these words before you say yes:
    {words(manifest.study_id)}
-
+{_words_of_tellers(manifest)}
 Questions: {manifest.contact}
 """
