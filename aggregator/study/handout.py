@@ -82,6 +82,32 @@ or a few of them leave it, with a record-level epsilon of {format_epsilon(manife
 It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
 
 
+def teller_mail(title: str, contact: str, key: str) -> str:
+    """A mail to those who are asked to be a teller; `key`: the aggregator's, as hex digits."""
+    return f"""Subject: Will you be a teller for our study?
+
+Hello,
+
+we plan a study: {title.strip() or "TITLE"}. We want to see no student's answer, so somebody else has to add them up.
+Will you be one of the tellers? You need a computer with Linux that stays on until the study is over, and no knowledge
+of statistics. You will see no names and no answers.
+
+Students' privacy then rests on you: you give your teller's folder to nobody, and not to us either.
+
+1. Install the program from the file that we give you, and Tor (apt install pipx tor):
+   pipx install './{wheel()}'
+2. Make your teller. Write the name by which students know you:
+   anonml teller init --name "YOUR OFFICE"
+3. Let it serve us, and leave it running:
+   anonml teller allow {key}
+   anonml teller serve
+4. Send us the name and the address that step 2 printed.
+5. Put its twelve words on a page of your own, not of ours. Students compare them before they say yes.
+
+The page "Run a teller" of the program's documentation has more. Questions: {contact.strip() or "CONTACT"}
+"""
+
+
 def _words_of_tellers(manifest: Manifest) -> str:
     named = [f"   {one.name}, at {one.address}:\n   {one.words}" for one in presented_tellers(manifest)]
     return "\n".join(["4. Compare each teller's words with those on its own page:", *named, ""]) if named else ""
