@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from anon.protocols.contract import GivenPart, SummedPart
+from anon.protocols.contract import CentralPart, GivenPart, SummedPart
 from anon.protocols.late import LateFunction, late
 from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Marginals, Moments, TablesSum, Transfer
 from anon.study.designs import Design
@@ -13,6 +13,7 @@ _FORMS: Final = "anon.protocols.sum.design"
 SHARED: Final = late(
     "anon.protocols.sum.shared:SumShared",
     SummedPart,
+    CentralPart,
     GivenPart,
     name="sum",
     designs={

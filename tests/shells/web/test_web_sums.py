@@ -48,9 +48,13 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         ),
         "The numbers that leave are computed from these",
         "So decide by whom you trust, not by your answer.",
-        "rho 0.02",
+        "Epsilon 1 about you, of what is published. Had your answers been others, the chances of",
+        "move by at most a factor of 2.72, and by one in a million more.",
     ):
         assert said in words, said
+    shown, _, folded = words.partition("The arithmetic of it")
+    assert "rho" not in shown and "1.0" not in shown.partition("What it costs")[2], "one epsilon, without arithmetic"
+    assert "counts that as rho 0.02" in folded
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
 
 
