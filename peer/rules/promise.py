@@ -164,7 +164,7 @@ def _central(
     amount = amount_text(budget, charge.amount)
     whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
     about_one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
-    plain, counted = plain_cost(manifest, charge), ()
+    plain, counted = plain_cost(manifest, charge), tuple[Sentence, ...]()
     if charge.measure is Measure.ZCDP:
         named = {"amount": format_epsilon(charge.amount), "recomputed": again}
         counted = (say("Your budget counts that as rho {amount}; recomputed: {recomputed}.", **named),)
@@ -195,21 +195,24 @@ def _central(
 
 def plain_cost(manifest: Manifest, charge: Charge) -> tuple[Sentence, ...]:
     """The one epsilon of a study whose results are noisy, and what it allows; with a delta in exact words."""
-    epsilon = epsilon_of(manifest)
-    figures = {"epsilon": format_epsilon(epsilon), "moved": odds_moved(epsilon)}
+    epsilon, moved = format_epsilon(epsilon_of(manifest)), odds_moved(epsilon_of(manifest))
     if charge.measure is not Measure.ZCDP:
-        moved = say("Whatever anyone believed about you, the odds of it {moved}.", moved=figures["moved"])
-        return (say("Epsilon {epsilon}, of what is published.", epsilon=figures["epsilon"]), moved)
+        return (
+            say("Epsilon {epsilon}, of what is published.", epsilon=epsilon),
+            say("Whatever anyone believed about you, the odds of it {moved}.", moved=moved),
+        )
     if charge.unit is Unit.RECORD:
         return (say(
             "Epsilon {epsilon} about each record of yours, of what is published. Had one record been another, the "
             "chances of whatever is published {moved}, and by one in a million more.",
-            **figures,
+            epsilon=epsilon,
+            moved=moved,
         ),)
     return (say(
         "Epsilon {epsilon} about you, of what is published. Had your answers been others, the chances of whatever is "
         "published {moved}, and by one in a million more.",
-        **figures,
+        epsilon=epsilon,
+        moved=moved,
     ),)
 
 
