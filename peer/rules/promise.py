@@ -11,6 +11,7 @@ from typing import Final
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.protocols.cost_words import epsilon_of
+from anon.protocols.registry import charge_of
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
@@ -191,6 +192,11 @@ def _central(
         *_told_by_joining(manifest),
         *_narrowed(manifest),
     )
+
+
+def epsilon_held(manifest: Manifest, amount: int) -> int:
+    """An amount of the study's charge as an epsilon (1e-9): all of it is the study's one epsilon."""
+    return min(in_epsilon(charge_of(manifest).budget, amount), epsilon_of(manifest))
 
 
 def plain_cost(manifest: Manifest, charge: Charge) -> tuple[Sentence, ...]:

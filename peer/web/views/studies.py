@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
@@ -13,6 +15,7 @@ from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
+from peer.rules.promise import epsilon_held
 from peer.rules.results import MODEL, REPORT, Results, results_of
 from peer.rules.unsummed import ENDED, UNSUMMED
 from peer.store.records import Study
@@ -94,6 +97,7 @@ async def study(request: web.Request) -> web.Response:
         "study.html",
         study=stored,
         manifest=manifest,
+        held=partial(epsilon_held, manifest),
         status=status,
         said=(say("Ended"), ENDED) if unsummed and not over else STATES[stored.state],
         over=over,
