@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
@@ -36,7 +36,7 @@ from aggregator.study.publish import prepare
 from aggregator.study.status import CLOSED, StudyStatus, status_of, status_unread
 from aggregator.tellers.http_link import TELLER_SECONDS, HttpLink
 from aggregator.tellers.link import TellerLink
-from aggregator.tellers.publishing import tellers_ready, with_entries
+from aggregator.tellers.publishing import TellerAnswer, tellers_ready, who_answers, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
 from anon.machine.guard import Guard
@@ -47,7 +47,7 @@ from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
 from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
-from anon.study.proposal import Proposal
+from anon.study.proposal import Proposal, TellerPlace
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 
@@ -143,6 +143,10 @@ class AggregatorApp:
         await self._tools.studies.add(study, Phase.ENROLLING, manifest.to_bytes(), self.home.signing_key, beside)
         await self._load()
         return manifest
+
+    async def ask_tellers(self, places: Sequence[TellerPlace]) -> tuple[TellerAnswer, ...]:
+        """See `who_answers`."""
+        return await who_answers(places, self._tools.link_to)
 
     async def create_invites(self, study: bytes, count: int, address: str) -> list[Invite]:
         """`count` new invites to a study served at `address`; each admits once. Their codes are stored nowhere.

@@ -1,6 +1,6 @@
 """How well a study of so many people does at several epsilons: the tables of docs/staff/class-size.md.
 
-    python -m benchmarks.class_sizes [--data adult.csv] [--trials 100] [--page docs/staff/class-size.md]
+    python -m benchmarks.class_sizes [--sums] [--data adult.csv] [--trials 100] [--page docs/staff/class-size.md]
 
 Each trial draws so many people anew from the census data, runs the census example's study on them (examples/census,
 with its epsilon replaced) and scores the model on 6,000 people who took no part. In each cell: in how many trials the
@@ -8,6 +8,9 @@ model was shown to beat a guess, the ROC AUC, and the accuracy of the answers th
 eleven features, and with three that are known to matter. Deterministic in the seed. Without --data the people come
 from the wheel that examples/census names. Writes benchmarks/out/class_sizes.json, and with --page the tables between
 the two marks of that page.
+
+--sums: the same study as one of exact sums, with declared cuts and the noise of two tellers, in groups of up to 2,000.
+It has a file and marks of its own.
 """
 
 from __future__ import annotations
@@ -21,19 +24,25 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
+from aggregator.lab.planning.exact_sums import summed
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.people import People, people_from_rows
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
+from aggregator.lab.simulation.sums import learn_summed
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
+from anon.sharing.drafts import drafted
+from anon.study.features import Feature
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
+from benchmarks.sums import CUTS
 from examples.census.data import load, split
 from examples.protocols import PROTOCOLS
 
 STUDY = Path(__file__).resolve().parents[1] / "examples" / "census" / "study.toml"
 SIZES, EPSILONS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000), (0.5, 1.0, 2.0, 4.0)
+SUMMED_SIZES = SIZES[:6]
 SCORED, SEED, FEWEST = 6_000, 2017, 5
 HOPELESS, WORKS = 0.3, 0.8
 """In fewer studies than the one a model is shown, a class is too small; from the other on it is large enough."""
@@ -42,6 +51,7 @@ FEATURES: dict[str, tuple[str, ...]] = {"eleven": (), "three": ("age", "educatio
 """Which features a study asks about; none named: all of the example's."""
 
 BEGIN, END = "<!-- measured by benchmarks.class_sizes -->", "<!-- end of what was measured -->"
+BEGIN_SUMS, END_SUMS = "<!-- measured by benchmarks.class_sizes --sums -->", "<!-- end of the sums -->"
 
 
 def measure(study: Proposal, people: People, scored: People, size: int, trials: int, seed: list[int]) -> Figure:
@@ -50,7 +60,9 @@ def measure(study: Proposal, people: People, scored: People, size: int, trials: 
     plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
     found = []
     for _ in range(trials):
-        learned = learn_once(plan, people.take(generator.choice(len(people), size, replace=False)), generator)
+        chosen = people.take(generator.choice(len(people), size, replace=False))
+        exact = plan.manifest.surveys[0].exact
+        learned = learn_summed(plan.manifest, chosen, generator) if exact else learn_once(plan, chosen, generator)
         scores = evaluate(learned.model, scored)
         found.append((learned.learnable, scores.auc, scores.accuracy))
     shown, aucs, accuracies = (np.array(column, dtype=float) for column in zip(*found, strict=True))
@@ -78,20 +90,41 @@ def asking(study: Proposal, names: tuple[str, ...], epsilon: float) -> Proposal:
     return evolve(study, features=features, design=evolve(study.design, epsilon=epsilon))
 
 
-def tables(rows: list[Figure], majority: float) -> str:
-    """The tables as Markdown, and a sentence about accuracy."""
+def summing(study: Proposal, names: tuple[str, ...], epsilon: float) -> Proposal:
+    """The same study as one of exact sums, at a central epsilon, with cuts that staff would declare."""
+    asked = asking(study, names, epsilon)
+    made, _ = summed(evolve(asked, features=tuple(map(_cut, asked.features))), epsilon)
+    return drafted(made)
+
+
+def _cut(feature: Feature) -> Feature:
+    return evolve(feature, bins=0, cuts=CUTS[feature.name], shares=()) if feature.name in CUTS else feature
+
+
+def sum_tables(rows: list[Figure]) -> str:
+    """The tables of exact sums as Markdown."""
+    return "\n\n".join(_both(rows, _SUMMED + _SHOWN, _SUMMED + _AUC))
+
+
+def _both(rows: list[Figure], shown: str, auc: str) -> list[str]:
     parts = []
     for many in FEATURES:
         found = [row for row in rows if row["features"] == many]
-        for title, cell in ((_SHOWN, _share), (_AUC, _auc)):
-            parts.append(f"{title.format(many)}\n\n{_table(found, cell)}")
+        parts += [f"{shown.format(many)}\n\n{_table(found, _share)}", f"{auc.format(many)}\n\n{_table(found, _auc)}"]
+    return parts
+
+
+def tables(rows: list[Figure], majority: float) -> str:
+    """The tables as Markdown, and a sentence about accuracy."""
+    parts = _both(rows, f"**A{_SHOWN}", f"**A{_AUC}")
     right = [float(row["accuracy_mean"] or 0) for row in rows if float(row["shown"] or 0) >= 0.5]
     parts.append(_ACCURACY.format(min(right), max(right), majority))
     return "\n\n".join(parts)
 
 
-_SHOWN = "**Asking about {} features: in how many studies was the model shown to beat a guess?**"
-_AUC = "**Asking about {} features: how well does it rank people?** ROC AUC; in brackets, the middle nine tenths."
+_SUMMED = "**Two tellers, a"
+_SHOWN = "sking about {} features: in how many studies was the model shown to beat a guess?**"
+_AUC = "sking about {} features: how well does it rank people?** ROC AUC; in brackets, the middle nine tenths."
 _ACCURACY = (
     "Accuracy says less here. Where at least half of the studies were shown to beat a guess, their answers were right\n"
     "in {:.1%} to {:.1%} of cases on average. Always answering \"no\" is right in {:.1%}, and finds nobody."
@@ -108,10 +141,11 @@ def _auc(row: Figure) -> str:
 
 
 def _table(rows: list[Figure], cell: Callable[[Figure], str]) -> str:
-    found = {(row["people"], row["epsilon"]): cell(row) for row in rows}
+    found = {(int(row["people"] or 0), row["epsilon"]): cell(row) for row in rows}
+    sizes = sorted({size for size, _ in found})
     lines = ["| people who take part | " + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS) + " |"]
     lines.append("|---" * (len(EPSILONS) + 1) + "|")
-    lines += [f"| {size:,} | " + " | ".join(found[size, epsilon] for epsilon in EPSILONS) + " |" for size in SIZES]
+    lines += [f"| {size:,} | " + " | ".join(found[size, epsilon] for epsilon in EPSILONS) + " |" for size in sizes]
     return "\n".join(lines)
 
 
@@ -120,23 +154,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The census study by class size and epsilon.")
     parser.add_argument("--data", type=Path, help="Adult as CSV; else the wheel of the census example.")
     parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--sums", action="store_true", help="Of exact sums with two tellers.")
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     study, everybody = PROTOCOLS.load_proposal(STUDY), load(options.data)
     taking_part, kept = split(everybody, len(everybody) - SCORED, SCORED, SEED)
     people, scored = people_from_rows(study, taking_part), people_from_rows(study, kept)
-    rows = []
-    for many, size, epsilon in product(FEATURES, SIZES, EPSILONS):
-        asked, seed = asking(study, FEATURES[many], epsilon), [SEED, size, int(epsilon * 1000)]
+    rows, asked_as, sizes = [], summing if options.sums else asking, SUMMED_SIZES if options.sums else SIZES
+    for many, size, epsilon in product(FEATURES, sizes, EPSILONS):
+        asked, seed = asked_as(study, FEATURES[many], epsilon), [SEED, size, int(epsilon * 1000)]
         found = measure(asked, people, scored, size, options.trials, seed)
         rows.append({"features": many, "people": size, "epsilon": epsilon, **found})
     share = float(scored.labels.mean())
-    publish("class_sizes", rows, {"scored": len(scored), "positive": round(share, 3)})
+    name = "class_sizes_sums" if options.sums else "class_sizes"
+    publish(name, rows, {"scored": len(scored), "positive": round(share, 3)})
     if options.page:
-        before, _, rest = options.page.read_text("utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        measured = tables(rows, max(share, 1 - share))
-        options.page.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", "utf-8")
+        measured = sum_tables(rows) if options.sums else tables(rows, max(share, 1 - share))
+        begin, end = (BEGIN_SUMS, END_SUMS) if options.sums else (BEGIN, END)
+        before, _, rest = options.page.read_text("utf-8").partition(begin)
+        _, _, after = rest.partition(end)
+        options.page.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")
 
 
 if __name__ == "__main__":

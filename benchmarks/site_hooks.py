@@ -28,8 +28,22 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+UNSEARCHED = ("decisions/", "project/SECURITY.md", "project/CHANGELOG.md")
+"""Pages that a search leaves out: their words are those of readers' pages, and stand there more often."""
+FIRST, FIRST_BOOST = ("student/", "staff/"), 4
+"""Readers' pages come before the others."""
+
+
+def search_of(page: str) -> dict[str, object]:
+    """The weight of a page in the site's search, as its builder reads it; empty for the usual one."""
+    if page.startswith(UNSEARCHED):
+        return {"exclude": True}
+    return {"boost": FIRST_BOOST} if page.startswith(FIRST) else {}
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """The page with links that lead to pages of the site."""
+    """The page with links that lead to pages of the site, and its weight in the search."""
+    page.meta["search"] = search_of(page.file.src_uri)
     return nested(relinked(markdown, page.file.src_uri))
 
 

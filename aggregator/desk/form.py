@@ -20,10 +20,14 @@ BEGINNING: Mapping[str, str] = {
     "title": "", "purpose": "", "contact": "", "data_source": "",
     "label": "", "label_says": "", "positive": "", "negative": "",
     "rate": "50", "epsilon": "2", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
-    "pace": "", "read": "",
+    "pace": "", "read": "", "adds": "", "tellers": "",
 }
-"""`pace`: `TRIAL`, or nothing for the durations that are typed. `read`: a sentence about the sample that was read."""
+"""`pace`: `TRIAL`, or nothing for the durations that are typed. `read`: a sentence about the sample that was read.
+`adds`: `TELLERS`, or nothing for answers that are changed at random."""
 TRIAL = "trial"
+TELLERS = "tellers"
+PROPOSED_BELOW = 1_000
+"""With fewer people the form proposes tellers (docs/staff/class-size.md)."""
 _COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|categories|sample)\Z")
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 
@@ -68,6 +72,18 @@ def words_for(name: str) -> str:
 def lines_of(text: str) -> list[str]:
     """The lines of a field that are not empty."""
     return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Name and address of each teller, in the order of their lines."""
+    lines = [line.rpartition(" ") for line in lines_of(fields["tellers"])] if fields["adds"] == TELLERS else []
+    return [(name.strip().rstrip(",;"), address) for name, _, address in lines]
+
+
+def proposes_tellers(fields: Mapping[str, str]) -> bool:
+    """True for a group in which exact sums find more."""
+    least = fields["minimum"].strip()
+    return fields["adds"] != TELLERS and least.isdecimal() and int(least[:9]) < PROPOSED_BELOW
 
 
 def _bounds(kind: str, low: str, high: str, categories: str) -> str:

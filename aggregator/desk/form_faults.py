@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from aggregator.desk.form import FormColumn, columns_of, lines_of
+from aggregator.desk.form import TELLERS, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.desk.form_file import asked_about
+from anon.study.proposal import FEWEST_TELLERS
 
 LABELS: Mapping[str, str] = {
     "title": "Title",
@@ -25,6 +26,8 @@ LABELS: Mapping[str, str] = {
     "enrol": "How long to enrol, such as 7d or 12h",
     "collect": "How long to send answers, such as 3d or 12h",
     "epsilon": "Epsilon",
+    "adds": "How answers are protected",
+    "tellers": "Tellers, one a line: the name, then the address",
 }
 """The words above each field."""
 COLUMN_LABELS: Mapping[str, str] = {
@@ -36,7 +39,7 @@ _KEYS: Mapping[str, str] = {
     "label.negative": "negative", "label.positive, negative": "negative", "learning.base_rate": "rate",
     "cohort.minimum": "minimum", "cohort.minimum, maximum": "minimum", "cohort.admission": "admission",
     "design.epsilon": "epsilon", "schedule.enrol": "enrol", "schedule.collect": "collect",
-    "schedule.enrol, settle, collect": "enrol",
+    "schedule.enrol, settle, collect": "enrol", "tellers": "tellers",
     "title": "title", "purpose": "purpose", "contact": "contact", "data_source": "data_source",
 }
 _PARTS: Mapping[str, str] = {
@@ -93,6 +96,8 @@ def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:
         yield FieldFault("positive", "Values that count as yes: write at least one")
     elif fields["label"].strip() and not _others(fields):
         yield FieldFault("negative", "Values that count as no: write at least one")
+    if fields["adds"] == TELLERS and len(tellers_in(fields)) < FEWEST_TELLERS:
+        yield FieldFault("tellers", "Tellers: name at least two, or choose answers that are changed at random")
     if not asked_about(fields):
         others = [column.number for column in columns if column.name != fields["label"]]
         yield FieldFault(f"c{others[0]}_use" if others else "sample", "Ask about at least one column, and tick it")
@@ -117,7 +122,7 @@ def _told(fields: Mapping[str, str], fault: str) -> FieldFault:
     key, says = match.groups()
     if feature := _FEATURE.match(key):
         return _of_feature(asked_about(fields), int(feature[1]), feature[2], says)
-    field = _KEYS.get(key, "")
+    field = _KEYS.get("tellers" if key.startswith("tellers[") else key, "")
     said = "expected values other than those of the other list" if "common value" in says else _SAID.get(field, says)
     return FieldFault(field, f"{_called(field)}: {said}") if field else FieldFault("", says)
 

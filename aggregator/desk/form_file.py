@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 
 from attrs import evolve, frozen
 
-from aggregator.desk.form import NUMERIC, TRIAL, FormColumn, columns_of, lines_of
+from aggregator.desk.form import NUMERIC, TELLERS, TRIAL, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
 from anon.study.durations import duration
+from anon.study.features import MAX_BINS
 
 TABLE = "person"
 COMMENTS: Mapping[str, str] = {
@@ -18,7 +19,9 @@ COMMENTS: Mapping[str, str] = {
     "[label]": "The value that is learned. Any value that is neither positive nor negative counts as `missing` says.",
     "[[features]]": "A question about each person. Numbers are moved into `range`; where `bins` stands, their cuts are "
     "found privately. `missing`: own is a category of its own.",
-    "[design]": "Each member answers one drawn question; epsilon is everything that a member releases, together.",
+    "[design]": "How members answer. Epsilon is of everything that a member releases, or with tellers of what is "
+    "published.",
+    "[[tellers]]": "Who adds up. Each has a home and a key of its own; at least one of them has to be honest.",
     "[learning]": "`base_rate` is a public guess of the share of positive labels; 0.5 counts as none.",
     "[cohort]": "With fewer members than `minimum` the study ends, and nothing is sent.",
     "[schedule]": "Fixed by publishing. `settle` follows each closing; in `binning` cuts are found.",
@@ -45,21 +48,25 @@ TRIAL_PACE = Pace(enrol="2m", settle="5s", binning="30s", collect="30s", minimum
 def text_of(fields: Mapping[str, str]) -> str:
     """The study file that the fields say. It may have faults, which a check names by their keys."""
     label = fields["label"].strip()
-    features, pace = asked_about(fields), pace_of(fields)
+    features, pace, summed = asked_about(fields), pace_of(fields), fields["adds"] == TELLERS
     columns = [*(column.name for column in features), label]
     about = {name: fields[name] for name in ("title", "purpose", "contact", "data_source")}
     if not about["data_source"].strip():
         del about["data_source"]
     sections = [
-        _section("", version=1, **about),
+        _section("", version=1, **({"protocol": "sum"} if summed else {}), **about),
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
-        *(_feature(column, first=number == 0) for number, column in enumerate(features)),
-        _section("[design]", kind="one-packet", epsilon=_value(fields["epsilon"])),
+        *(_feature(column, number == 0, summed) for number, column in enumerate(features)),
+        _section("[design]", kind="tables-sum" if summed else "one-packet", epsilon=_value(fields["epsilon"])),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(pace.minimum), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
         _section("[release]", transcript="members", retention="90d"),
+        *(
+            _section("[[tellers]]", number == 0, name=name, address=address)
+            for number, (name, address) in enumerate(tellers_in(fields))
+        ),
     ]
     return "\n".join(sections)
 
@@ -76,7 +83,7 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
         _days(fields["enrol"]), "2h", "1d", _days(fields["collect"]), fields["minimum"]
     )
     binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
-    return found if binned else evolve(found, binning="0s")
+    return found if binned and fields["adds"] != TELLERS else evolve(found, binning="0s")
 
 
 def length_of(fields: Mapping[str, str]) -> int | None:
@@ -104,15 +111,24 @@ def _label(fields: Mapping[str, str], label: str) -> str:
     )
 
 
-def _feature(column: FormColumn, first: bool) -> str:
+def _feature(column: FormColumn, first: bool, summed: bool) -> str:
     asked = {"name": column.name, "kind": column.kind, "description": column.says,
              "query": f"SELECT {column.name} FROM {TABLE}", "missing": "own"}
     if column.kind != NUMERIC:
         return _section("[[features]]", first, **asked, categories=column.values)
     spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
     cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
+    if summed and not cuts:
+        cuts = list(_even_cuts(column))
     divided: dict[str, object] = {"cuts": cuts} if cuts else {"bins": _value(column.bins)}
     return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
+
+
+def _even_cuts(column: FormColumn) -> Iterator[float]:
+    """The range in equal parts: exact sums look for no cuts. None where range or bins cannot be read."""
+    low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
+    if not isinstance(low, str) and not isinstance(high, str) and isinstance(bins, int) and low < high:
+        yield from (float(f"{low + (high - low) * part / bins:.6g}") for part in range(1, min(bins, MAX_BINS)))
 
 
 def _section(head: str, commented: bool = True, /, **entries: object) -> str:

@@ -40,6 +40,7 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST", "/form/columns", "form_columns", "The form with a sample file's columns.", _FORM, uploads=True),
     Endpoint("POST", "/form/outlook", "form_outlook", "What to expect, as a fragment, while the slider moves.", _FORM,
              uploads=True),
+    Endpoint("POST", "/form/tellers", "form_tellers", "The form with the tellers that answer.", _FORM, uploads=True),
     Endpoint("POST", "/form/text", "form_text", "Write the study file of the form.", _FORM, answers=(303,),
              uploads=True),
     Endpoint("POST", "/drafts/discard", "discard", "Throw a draft away.", {"draft": "its id"}, answers=(303,)),

@@ -23,6 +23,7 @@ from anon.protocols.contract import Place
 from anon.protocols.cost_words import cost_in_words, promise_in_words, statement
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import protocol_of
+from anon.protocols.tellers import PresentedTeller, presented_tellers
 from anon.study.manifest import Manifest
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
@@ -74,7 +75,7 @@ class StudyFacts:
     fault: str
     waiting: Waiting | None
     unsummed: str
-    has_tellers: bool
+    tellers: tuple[PresentedTeller, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -121,7 +122,7 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         fault="" if waiting or live.ended == live.trouble else live.trouble,
         waiting=waiting,
         unsummed=live.ended,
-        has_tellers=live.tellers is not None,
+        tellers=presented_tellers(manifest),
         left_out=status.left_out,
     )
 

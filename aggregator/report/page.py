@@ -22,6 +22,7 @@ from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
+from anon.protocols.tellers import presented_tellers
 from anon.study.manifest import Manifest
 from anon.text.html import seen
 from anon.text.instants import instant
@@ -49,6 +50,7 @@ def render(
         accepted=sum(accepted.values()),
         unreadable=unreadable,
         fingerprint=words(manifest.study_id),
+        tellers=presented_tellers(manifest),
         local=is_local(manifest),
         written=any(survey.written for survey in manifest.surveys),
         cost=cost_in_words(manifest),

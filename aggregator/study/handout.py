@@ -10,6 +10,7 @@ from importlib.metadata import version
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import protocol_of
+from anon.protocols.tellers import presented_tellers
 from anon.study.manifest import Manifest
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -81,6 +82,37 @@ or a few of them leave it, with a record-level epsilon of {format_epsilon(manife
 It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
 
 
+def teller_mail(title: str, contact: str, key: str) -> str:
+    """A mail to those who are asked to be a teller; `key`: the aggregator's, as hex digits."""
+    return f"""Subject: Will you be a teller for our study?
+
+Hello,
+
+we plan a study: {title.strip() or "TITLE"}. We want to see no student's answer, so somebody else has to add them up.
+Will you be one of the tellers? You need a computer with Linux that stays on until the study is over, and no knowledge
+of statistics. You will see no names and no answers.
+
+Students' privacy then rests on you: you give your teller's folder to nobody, and not to us either.
+
+1. Install the program from the file that we give you, and Tor (apt install pipx tor):
+   pipx install './{wheel()}'
+2. Make your teller. Write the name by which students know you:
+   anonml teller init --name "YOUR OFFICE"
+3. Let it serve us, and leave it running:
+   anonml teller allow {key}
+   anonml teller serve
+4. Send us the name and the address that step 2 printed.
+5. Put its twelve words on a page of your own, not of ours. Students compare them before they say yes.
+
+The page "Run a teller" of the program's documentation has more. Questions: {contact.strip() or "CONTACT"}
+"""
+
+
+def _words_of_tellers(manifest: Manifest) -> str:
+    named = [f"   {one.name}, at {one.address}:\n   {one.words}" for one in presented_tellers(manifest)]
+    return "\n".join(["4. Compare each teller's words with those on its own page:", *named, ""]) if named else ""
+
+
 def mail(manifest: Manifest, link: str = PLACE) -> str:
     """A mail to those who are asked; `link` is the one for all, or the place of each person's own."""
     if manifest.cohort.admission == "invite":
@@ -107,6 +139,6 @@ before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
    {opening(link)}
 3. Compare the study's fingerprint with these words before you say yes:
    {words(manifest.study_id)}
-
-Questions: {manifest.contact}
+{_words_of_tellers(manifest)}
+Questions, and faults in its security: {manifest.contact}
 """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from aggregator.tellers import walk
 from aggregator.tellers.link import named, together
@@ -20,6 +20,7 @@ from anon.sharing.quorum import own_ids, quorums
 from anon.sharing.statements import encode_countersignatures
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, TellerPlace
+from anon.transparency.fingerprint import teller_words
 
 GIVE_UP_SECONDS: Final = 60.0
 """For telling all tellers of a study that it will not be."""
@@ -41,6 +42,28 @@ async def with_entries(proposal: Proposal, link_to: LinkTo) -> Proposal:
         return place
 
     return evolve(proposal, tellers=tuple(await together(map(filled, proposal.tellers))))
+
+
+@frozen
+class TellerAnswer:
+    """A teller that was asked before anything is published: its words, or the fault, which says what to do."""
+
+    name: str
+    words: str = ""
+    fault: str = ""
+
+
+async def who_answers(places: Sequence[TellerPlace], link_to: LinkTo) -> tuple[TellerAnswer, ...]:
+    """Ask each for an entry, as publishing does. No study is named, and the entries are dropped."""
+
+    async def answer(place: TellerPlace) -> TellerAnswer:
+        try:
+            entry = await named(place.name, link_to(place.address).entry(place.name, place.address))
+        except AnonmlError as fault:
+            return TellerAnswer(place.name, fault=str(fault))
+        return TellerAnswer(place.name, teller_words(entry.key))
+
+    return tuple(await together(map(answer, places)))
 
 
 async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[Place, bytes]:

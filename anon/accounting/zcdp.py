@@ -81,6 +81,16 @@ def epsilon_of_rho(rho: int, delta: Decimal) -> NanoEpsilon:
     return NanoEpsilon(smallest(lambda epsilon: delta_of_rho(rho, epsilon) <= delta, top))
 
 
+def rho_within(epsilon: int, delta: Decimal) -> NanoRho:
+    """Return the largest nano-rho that implies at most so many nano-epsilon, above 0, at delta.
+
+    >>> rho_within(epsilon_of_rho(NANO // 10, Decimal("1e-6")), Decimal("1e-6"))
+    100000000
+    """
+    check_delta(delta)
+    return NanoRho(smallest(lambda rho: delta_of_rho(rho, epsilon) > delta, epsilon) - 1)
+
+
 def check_delta(delta: Decimal) -> None:
     """Raise `ValueError` for a delta outside [1e-30, 1)."""
     if not SMALLEST_DELTA <= delta < 1:

@@ -174,6 +174,14 @@ class SummedPart(SharedPart, Protocol):
 
 
 @runtime_checkable
+class CentralPart(SharedPart, Protocol):
+    """The shared part of a protocol whose epsilon is of what is published, and is less than its rho alone implies."""
+
+    def promised(self, study: Manifest) -> NanoEpsilon:
+        """The central epsilon of all that is published, at delta 1e-6: as the study file has it, or less."""
+
+
+@runtime_checkable
 class GivenPart(SharedPart, Protocol):
     """The shared part of a protocol that reads given documents."""
 

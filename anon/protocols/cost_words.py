@@ -10,13 +10,15 @@ from typing import Final
 
 from anon.accounting.statement import Batch, account, in_words
 from anon.accounting.zcdp import epsilon_of_rho
-from anon.ldp import format_epsilon, odds_moved
-from anon.protocols.charge import LOCAL, Charge, Measure
-from anon.protocols.registry import charge_of
+from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
+from anon.protocols.charge import LOCAL, Measure
+from anon.protocols.contract import CentralPart
+from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon."""
+_HUNDREDTH: Final = 10**7
 
 
 def is_local(study: Manifest) -> bool:
@@ -24,18 +26,22 @@ def is_local(study: Manifest) -> bool:
     return charge_of(study).budget == LOCAL
 
 
+def epsilon_of(study: Manifest) -> NanoEpsilon:
+    """The one epsilon (1e-9) that every text names: that of the charge, or of what is published at `DELTA`, rounded up
+    to hundredths."""
+    charge, protocol = charge_of(study), protocol_of(study)
+    if charge.measure is not Measure.ZCDP:
+        return NanoEpsilon(charge.amount)
+    found = protocol.promised(study) if isinstance(protocol, CentralPart) else epsilon_of_rho(charge.amount, DELTA)
+    return NanoEpsilon(-(-found // _HUNDREDTH) * _HUNDREDTH)
+
+
 def cost_in_words(study: Manifest) -> str:
-    """The amount, with the name of its measure."""
-    return amount_in_words(charge_of(study))
-
-
-def amount_in_words(charge: Charge) -> str:
-    """The amount of a charge, with the name of its measure; rho also as an epsilon, rounded up."""
-    amount = format_epsilon(charge.amount)
+    """The study's one epsilon, with its kind."""
+    charge, epsilon = charge_of(study), format_epsilon(epsilon_of(study))
     if charge.measure is Measure.ZCDP:
-        epsilon = -(-epsilon_of_rho(charge.amount, DELTA) // 10**7) / 100 if charge.amount else 0.0
-        return f"rho {amount} (central epsilon {epsilon:.2f} at delta {DELTA})"
-    return f"record-level epsilon {amount}" if charge.budget == LOCAL else f"central epsilon {amount}"
+        return f"central epsilon {epsilon} at delta {DELTA}"
+    return f"record-level epsilon {epsilon}" if charge.budget == LOCAL else f"central epsilon {epsilon}"
 
 
 def promise_in_words(study: Manifest) -> str:
@@ -51,8 +57,10 @@ def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
     charge = charge_of(study)
     if charge.budget == LOCAL:
         return in_words(account(study, batch))
+    counted = f"Budgets count it as rho {format_epsilon(charge.amount)} of zero-concentrated differential privacy."
     return (
-        f"Cost of each {charge.unit}, {charge.neighbours}: {amount_in_words(charge)}, over all that is published.",
+        f"Cost of each {charge.unit}, {charge.neighbours}: {cost_in_words(study)}, over all that is published.",
+        *((counted,) if charge.measure is Measure.ZCDP else ()),
         f"It holds if {charge.condition}. Otherwise it does not hold.",
         _WRITTEN if any(survey.written for survey in study.surveys) else _SHARED,
     )

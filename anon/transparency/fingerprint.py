@@ -24,6 +24,8 @@ from anon.wire.cbor import sha256
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"
 WORDS = 12
+_TOLD_APART = {"tellers": "the tellers' signatures"}
+"""The words of this document are of all documents up to it; each teller has words of its own (`teller_words`)."""
 
 
 def words(study_id: bytes) -> str:
@@ -62,7 +64,8 @@ class HeadPrint:
     @property
     def name(self) -> str:
         """The document's kind, with its part where there can be several."""
-        return f"{self.kind} {self.part}" if self.part else self.kind
+        kind = _TOLD_APART.get(self.kind, self.kind)
+        return f"{kind} {self.part}" if self.part else kind
 
     @property
     def code(self) -> str:

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from attrs import asdict
 
 from anon.errors import Refused
 from anon.kit.terminal.foreign import inline
 from anon.kit.terminal.options import JsonOption, StudyOption, print_json
 from anon.kit.terminal.printing import Terminal, styled
+from anon.text.foreign import Quoted
 from peer.opening import DEFAULT_HOME, HomeOption, open_view, pick
 
 if TYPE_CHECKING:
+    from anon.protocols.tellers import PresentedTeller
     from anon.transparency.equivocation import Proof
     from anon.transparency.fingerprint import HeadPrint
 
@@ -80,6 +83,7 @@ def fingerprint(
     Equal words at one number: the same roster, seed, credentials and thresholds up to there. Holds nothing about you.
     """
     from anon.kit.terminal import qr
+    from anon.protocols.tellers import presented_tellers
     from anon.transparency.exported_chain import write_exported_chain
     from anon.transparency.fingerprint import head_prints, study_code, words
     from peer.run.equivocations import seen_chain
@@ -87,7 +91,7 @@ def fingerprint(
     peer = open_view(home)
     chosen = pick(peer, study)
     exported = seen_chain(peer.store, chosen)
-    prints = head_prints(exported.chain)
+    prints, tellers = head_prints(exported.chain), presented_tellers(exported.manifest)
     if export is not None:
         write_exported_chain(export, exported.manifest.to_bytes(), exported.chain)
     if number is not None and number >= len(prints):
@@ -98,10 +102,19 @@ def fingerprint(
             "study": chosen.hex(),
             "fingerprint": words(chosen),
             "heads": [head_print.figures() for head_print in prints],
+            "tellers": [asdict(teller) for teller in tellers],
         }
         print_json(figures | {"qr": qr.figures(drawn.code), "study_qr": qr.figures(study_code(chosen))})
         return
     _show(chosen, prints, drawn)
+    _show_tellers(tellers)
+
+
+def _show_tellers(tellers: tuple[PresentedTeller, ...]) -> None:
+    for teller in tellers:
+        named = inline(Quoted(teller.name))
+        told = "teller {name}, words of its own, to compare with its own page: [bold]{words}[/]"
+        Terminal().print(styled(told, name=named, words=teller.words), soft_wrap=True)
 
 
 def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None:

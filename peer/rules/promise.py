@@ -6,26 +6,24 @@ Beside it stands what joining may tell of the data, where a study is meant for m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final
 
-from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
+from anon.protocols.cost_words import epsilon_of
+from anon.protocols.registry import charge_of
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
-
-DELTA: Final = Decimal("1e-6")
-"""The delta at which rho is shown as an epsilon. Amounts are held as rho."""
+from peer.rules.limits import in_epsilon
 
 _NAMES: Final = {
     Budget(Measure.LOCAL, Unit.PERSON): say("perturbed packets"),
     Budget(Measure.LOCAL, Unit.RECORD): say("perturbed packets about single records"),
     Budget(Measure.CENTRAL, Unit.PERSON): say("noisy results about a person, in epsilon"),
     Budget(Measure.CENTRAL, Unit.RECORD): say("noisy results about a single record, in epsilon"),
-    Budget(Measure.ZCDP, Unit.PERSON): say("noisy results about a person, in rho"),
-    Budget(Measure.ZCDP, Unit.RECORD): say("noisy results about a single record, in rho"),
+    Budget(Measure.ZCDP, Unit.PERSON): say("noisy sums about a person"),
+    Budget(Measure.ZCDP, Unit.RECORD): say("noisy sums about a single record"),
 }
 
 
@@ -39,9 +37,7 @@ def amount_text(budget: Budget, amount: int) -> Sentence:
     text = joined((budget.symbol, format_epsilon(amount)), " ")
     if budget.measure is not Measure.ZCDP or not amount:
         return text
-    epsilon = _hundredths(epsilon_of_rho(amount, DELTA))
-    delta = Figure(f"{DELTA:f}")
-    return say("{amount} (epsilon {epsilon} at delta {delta})", amount=text, epsilon=epsilon, delta=delta)
+    return say("epsilon {epsilon} ({amount})", epsilon=format_epsilon(in_epsilon(budget, amount)), amount=text)
 
 
 def held_text(budget: Budget, amount: int) -> Sentence | Figure:
@@ -61,7 +57,7 @@ def too_dear(budget: Budget, cost: int, most: int) -> Sentence:
         "more",
         amount=amount_text(budget, cost),
         budget=budget_name(budget),
-        most=amounts["most"],
+        most=amount_text(budget, most),
     )
 
 
@@ -77,7 +73,7 @@ def not_left(budget: Budget, cost: int, left: int) -> Sentence:
         "it costs {amount} of the budget for {budget}, and {left} of it is left; decline, or raise that budget",
         amount=amount_text(budget, cost),
         budget=budget_name(budget),
-        left=format_epsilon(left),
+        left=amount_text(budget, left),
     )
 
 
@@ -169,6 +165,10 @@ def _central(
     amount = amount_text(budget, charge.amount)
     whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
     about_one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
+    plain, counted = plain_cost(manifest, charge), tuple[Sentence, ...]()
+    if charge.measure is Measure.ZCDP:
+        named = {"amount": format_epsilon(charge.amount), "recomputed": again}
+        counted = (say("Your budget counts that as rho {amount}; recomputed: {recomputed}.", **named),)
     records = say(
         "A record is all your rows with one key. It protects each record by itself. "
         "All your records together can show more about you."
@@ -176,7 +176,9 @@ def _central(
     moved = say("Then, whatever anyone believed about that, the odds of it {moved}.", moved=odds_moved(charge.amount))
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
-        *((whole,) if charge.unit is Unit.PERSON else (about_one, records)),
+        *(plain if counted else (whole,) if charge.unit is Unit.PERSON else (about_one,)),
+        *counted,
+        *(() if charge.unit is Unit.PERSON else (records,)),
         say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
         *((moved,) if charge.measure is Measure.CENTRAL else ()),
         say(
@@ -192,6 +194,34 @@ def _central(
     )
 
 
+def epsilon_held(manifest: Manifest, amount: int) -> int:
+    """An amount of the study's charge as an epsilon (1e-9): all of it is the study's one epsilon."""
+    return min(in_epsilon(charge_of(manifest).budget, amount), epsilon_of(manifest))
+
+
+def plain_cost(manifest: Manifest, charge: Charge) -> tuple[Sentence, ...]:
+    """The one epsilon of a study whose results are noisy, and what it allows; with a delta in exact words."""
+    epsilon, moved = format_epsilon(epsilon_of(manifest)), odds_moved(epsilon_of(manifest))
+    if charge.measure is not Measure.ZCDP:
+        return (
+            say("Epsilon {epsilon}, of what is published.", epsilon=epsilon),
+            say("Whatever anyone believed about you, the odds of it {moved}.", moved=moved),
+        )
+    if charge.unit is Unit.RECORD:
+        return (say(
+            "Epsilon {epsilon} about each record of yours, of what is published. Had one record been another, the "
+            "chances of whatever is published {moved}, and by one in a million more.",
+            epsilon=epsilon,
+            moved=moved,
+        ),)
+    return (say(
+        "Epsilon {epsilon} about you, of what is published. Had your answers been others, the chances of whatever is "
+        "published {moved}, and by one in a million more.",
+        epsilon=epsilon,
+        moved=moved,
+    ),)
+
+
 def _narrowed(manifest: Manifest) -> tuple[Sentence, ...]:
     """An aggregator that delays several buckets learns which few a peer fetches; `docs/threats.md` has how."""
     if manifest.cohort.maximum < THRESHOLD:
@@ -204,10 +234,6 @@ def _narrowed(manifest: Manifest) -> tuple[Sentence, ...]:
             few=Figure(str((1 + DECOYS) * MEAN)),
         ),
     )
-
-
-def _hundredths(epsilon: int) -> Figure:
-    return Figure(f"{-(-epsilon // 10**7) / 100:.2f}")
 
 
 def _in_a_row(amounts: Sequence[int]) -> Sentence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from math import ceil
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -36,6 +37,7 @@ def environment() -> Environment:
     environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
     environment.filters |= {"join": _join, "listed": listed, "attribute": _attribute, "figure": figure}
     environment.filters |= {"capital": _spoken(_capital), "paragraphs": paragraphs}
+    environment.filters |= {"percent": percent}
     environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
@@ -87,6 +89,12 @@ def people_filled(chance: Probability) -> str:
     """How far a row of ten people, each `PERSON` wide with `MARGIN` at either side, is filled for this chance."""
     person, rest = divmod(10 * chance.numerator, SCALE)
     return f"{PERSON * person + (MARGIN + (PERSON - 2 * MARGIN) * rest / SCALE if rest else 0):.3f}"
+
+
+def percent(part: float, whole: float) -> Sentence:
+    """A part of a budget; a part above nothing is never shown as nothing."""
+    found = ceil(100 * part / whole) if whole else 0
+    return say("{count} %", count=found)
 
 
 def share(part: float, whole: float) -> str:

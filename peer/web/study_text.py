@@ -19,7 +19,7 @@ from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
-from peer.rules.limits import BudgetLimit
+from peer.rules.limits import BudgetLimit, in_epsilon
 from peer.rules.packet_lifecycle import Status
 from peer.rules.promise import budget_name
 from peer.store.records import OutboxEntry, Study
@@ -132,6 +132,16 @@ class OtherBudget:
     limit: BudgetLimit
     meter: BudgetMeter
     entries: tuple[Entry, ...]
+
+    @property
+    def most(self) -> int:
+        """The limit of all studies together as an epsilon (1e-9)."""
+        return in_epsilon(self.limit.budget, self.limit.lifetime)
+
+    @property
+    def most_of_one(self) -> int:
+        """The limit of one study as an epsilon (1e-9)."""
+        return in_epsilon(self.limit.budget, self.limit.per_study)
 
 
 def other_budgets(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[OtherBudget, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
 from anon.ldp import nano, odds_moved
-from benchmarks.class_sizes import EPSILONS, HOPELESS, SIZES, WORKS, asking, measure, tables
+from benchmarks.class_sizes import EPSILONS, HOPELESS, SIZES, SUMMED_SIZES, WORKS, asking, measure, summing, tables
 from benchmarks.class_sizes import STUDY as CENSUS
 from examples.census.data import COLUMNS
 from tests.docs.repository import ROOT
@@ -20,15 +20,16 @@ PAGE = ROOT / "docs" / "staff" / "class-size.md"
 Shares = dict[tuple[int, float], float]
 
 
-def shown(text: str, many: str) -> Shares:
+def shown(text: str, many: str, sizes: tuple[int, ...] = SIZES, asking: str = "Asking") -> Shares:
     """The shares of studies that were shown to beat a guess, by size and epsilon."""
-    table = text.partition(f"about {many} features: in how many")[2].partition("**Asking")[0]
+    table = text.partition(f"**{asking} about {many} features: in how many")[2].partition("**Asking")[0]
+    table = table.partition("**Two tellers")[0]
     found = {
         (int(size.replace(",", "")), epsilon): int(share) / 100
         for size, cells in re.findall(r"^\| ([\d,]+) \|(.+)\|$", table, re.MULTILINE)
         for epsilon, share in zip(EPSILONS, re.findall(r"(\d+)%", cells), strict=True)
     }
-    assert len(found) == len(SIZES) * len(EPSILONS)
+    assert len(found) == len(sizes) * len(EPSILONS)
     return found
 
 
@@ -39,11 +40,29 @@ def test_the_rule_of_thumb_is_what_was_measured(many: str, asked: str) -> None:
     found = shown(text, many)
     odds = dict(re.findall(r"epsilon (\d) \(odds × ([\d.]+)\)", text))
     assert odds and all(str(odds_moved(nano(int(epsilon)))).endswith(f" {factor}") for epsilon, factor in odds.items())
-    row = re.search(rf"^\| {asked} \| from ([\d,]+) people \| from ([\d,]+) \| from ([\d,]+) \|$", text, re.MULTILINE)
-    assert row
-    for epsilon, size in zip((4.0, 2.0, 1.0), row.groups(), strict=True):
-        assert int(size.replace(",", "")) == min(one for one in SIZES if found[one, epsilon] >= WORKS)
+    summed = shown(text, many, SUMMED_SIZES, "Two tellers, asking")
+    for row, shares in ((asked, found), (f"{asked}, with two tellers", summed)):
+        sizes = r"from ([\d,]+) people \| from ([\d,]+) \| from ([\d,]+)"
+        cells = re.search(rf"^\| {row} \| {sizes} \|$", text, re.MULTILINE)
+        assert cells
+        for epsilon, size in zip((4.0, 2.0, 1.0), cells.groups(), strict=True):
+            works = min(one for one, at in shares if at == epsilon and shares[one, at] >= WORKS)
+            assert int(size.replace(",", "")) == works
+    assert text.index("1. **Find two tellers.**") < text.index("2. **Pool.**")
+    assert all(summed[50, epsilon] < HOPELESS for epsilon in EPSILONS)
     assert all(found[50, epsilon] < HOPELESS for epsilon in EPSILONS)
+
+
+def test_a_group_that_tellers_add_up_for_is_measured_alike() -> None:
+    """The same made-up people, in a group and at an epsilon at which nothing is found without tellers."""
+    blank = dict.fromkeys(COLUMNS)
+    rows = [blank | {"education_num": 16 * (n % 2), "income": (">50K", "<=50K")[n % 2]} for n in range(400)]
+    study = summing(load_proposal(CENSUS), ("education_num",), 1.0)
+    people = people_from_rows(study, rows)
+    assert study.protocol == "sum" and len(study.tellers) == 2 and not study.binned
+    assert measure(study, people, people, 200, 6, [1])["shown"] == 1
+    alone = asking(load_proposal(CENSUS), ("education_num",), 0.25)
+    assert measure(alone, people, people, 50, 6, [1])["shown"] != 1
 
 
 def test_a_measured_study_becomes_a_table() -> None:

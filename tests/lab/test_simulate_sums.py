@@ -44,13 +44,13 @@ def people(count: int, seed: int = 5):
 def test_an_effect_is_found_and_the_cost_is_told() -> None:
     found = simulate(STUDY, people(600), 5, 1, people(2000, 6))
     assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1
-    assert found.figures()["cost"] == found.cost and "central epsilon 1.08" in found.cost
+    assert found.figures()["cost"] == found.cost and "central epsilon 1 at delta" in found.cost
     assert "epsilon_record" not in found.figures()
 
 
 def test_a_study_that_draws_rows_is_simulated_by_the_model_beside_them() -> None:
     found = simulate(parse_proposal(sum_study(MARGINALS, tellers(entries=False))), people(600), 5, 1, people(2000, 6))
-    assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1 and "central epsilon 1.08" in found.cost
+    assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1 and "central epsilon 1 at delta" in found.cost
 
 
 def test_shuffled_labels_show_nothing() -> None:

@@ -141,9 +141,9 @@ def test_a_study_within_the_limits_of_its_measure_is_joined_whatever_the_local_b
 @pytest.mark.parametrize(
     ("charge", "said", "command"),
     [
-        (rho(NANO // 10 + 1), "more than the 0.1 allowed", "--per-study 0.100000001 --measure zcdp --unit person"),
-        (rho(NANO // 40 + 1, neighbours=Neighbours.ADD_REMOVE), "costs rho 0.100000004", "--per-study 0.100000004"),
-        (rho(1, Unit.RECORD), "more than the 0 allowed", "--lifetime 0.000000001 --measure zcdp --unit record"),
+        (rho(NANO // 10 + 1), "more than the epsilon 2.15 (rho 0.1) allowed", "--per-study 0.100000001 --measure zcdp"),
+        (rho(NANO // 40 + 1, neighbours=Neighbours.ADD_REMOVE), "epsilon 2.15 (rho 0.100000004)", "0.100000004"),
+        (rho(1, Unit.RECORD), "more than the rho 0 allowed", "--lifetime 0.000000001 --measure zcdp --unit record"),
         (Charge(Measure.CENTRAL, 2 * NANO + 1, condition=IF), "costs epsilon 2.000000001", "--measure pure-central"),
     ],
 )
@@ -159,7 +159,7 @@ def test_each_measure_has_its_own_objections(costing, charge: Charge, said: str,
 def test_what_other_studies_hold_of_the_measure_counts(costing) -> None:
     study, policy = costing(rho(NANO // 10)), Policy()
     held = ledger_of(policy).reserve(entry(b"a" * 32, Budget(Measure.ZCDP, Unit.PERSON), NANO // 5 + 1))
-    with pytest.raises(Refused, match=r"0\.099999999 of it is left"):
+    with pytest.raises(Refused, match=r"epsilon 2\.15 \(rho 0\.099999999\) of it is left"):
         decide(study, policy, held, study.epsilon, START)
 
 
@@ -167,7 +167,8 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
     policy = Policy()
     sheet = explain(costing(rho(NANO // 10)), policy, ledger_of(policy), START)
     text = " ".join(sheet.cost)
-    assert "rho 0.1 (epsilon 2.15 at delta 0.000001)" in text and f"holds if “{IF}”" in text
+    assert "Epsilon 2.15 about you, of what is published." in text and "counts that as rho 0.1; recomputed: 0.1" in text
+    assert "move by at most a factor of 8.59, and by one in a million more" in text and f"holds if “{IF}”" in text
     assert (sheet.budget_before, sheet.budget_after) == (3 * NANO // 10, NANO // 5)
     assert "perturbed" not in text and "eq. 6" not in text and "each record by itself" not in text
     record = explain(
@@ -178,7 +179,7 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
 
 def test_rho_is_shown_rounded_up() -> None:
     budget = Budget(Measure.ZCDP, Unit.PERSON)
-    assert amount_text(budget, 3 * NANO // 10) == "rho 0.3 (epsilon 3.93 at delta 0.000001)"
+    assert amount_text(budget, 3 * NANO // 10) == "epsilon 3.93 (rho 0.3)"
     assert amount_text(budget, 0) == "rho 0" and amount_text(LOCAL, NANO) == "epsilon 1"
 
 

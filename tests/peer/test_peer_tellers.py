@@ -21,6 +21,7 @@ from anon.transparency.fingerprint import teller_words
 from anon.wire.addresses import TELLER_ADDRESS
 from anon.wire.cbor import encode
 from anon.wire.onion_address import onion_host
+from peer.cli.equivocation import fingerprint
 from peer.cli.show import sheet_json, show_sheet
 from peer.data.readiness import own_data
 from peer.rules.consent import ConsentSheet, Policy, explain
@@ -125,6 +126,14 @@ async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(
     await app.join(first.invite, first.manifest.epsilon)
     known = app.known_tellers()
     app.close()
+    capsys.readouterr()
+    fingerprint(home=tmp_path)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 the tellers' signatures:" in said and "1 tellers:" not in said
+    for number, name in enumerate(("clinic", "students")):
+        assert f"teller “{name}”, words of its own, to compare with its own page: {words_of(number)}" in said
+    fingerprint(home=tmp_path, as_json=True)
+    assert [one["words"] for one in json.loads(capsys.readouterr().out)["tellers"]] == [words_of(0), words_of(1)]
     assert known == {"clinic": [bytes(signing_key(0).verify_key)], "students": [bytes(signing_key(1).verify_key)]}
     same = shown(first.manifest, tmp_path, capsys, known)
     assert same.count("with the words of before") == 2 and OTHER not in same

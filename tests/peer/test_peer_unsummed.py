@@ -63,7 +63,7 @@ async def test_the_owner_hears_why_and_what_it_cost(why: Why, tmp_path: Path) ->
     (status,) = app.status()
     assert status.state is State.FINISHED and [slot.status for slot in status.slots] == [Status.DELIVERED]
     assert SAID[why] in status.reason and NEVER in status.reason and "ended without a sum" in status.reason
-    assert "Its cost stays spent, rho 0.0" in status.reason and status.spent == spent == aggregator.manifest.epsilon
+    assert "Its cost stays spent, epsilon " in status.reason and status.spent == spent == aggregator.manifest.epsilon
     assert status.reserved == 0 and all(slot.sealed is None for slot in status.slots)
     app.close()
 

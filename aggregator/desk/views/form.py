@@ -17,6 +17,10 @@ from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
 from aggregator.lab.sample_file import SampleColumn, sample_columns
+from aggregator.study.handout import teller_mail
+from aggregator.tellers.publishing import TellerAnswer
+from anon.errors import InvalidValue, Malformed
+from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
 
 
@@ -50,6 +54,16 @@ class FormPages(DraftPages):
         fields, draft = await self._kept_fields(request)
         return self._form(request, draft, fields, await self._expected(fields), answered=True)
 
+    async def form_tellers(self, request: web.Request) -> web.Response:
+        """The form with the words of each teller that answers, or why it does not."""
+        fields, draft = await self._kept_fields(request)
+        try:
+            places = [TellerPlace(name, address) for name, address in form.tellers_in(fields)]
+        except InvalidValue as fault:
+            raise Malformed(f"tellers: {fault}") from None
+        asked = await self._aggregator.ask_tellers(places)
+        return self._form(request, draft, fields, answered=True, asked=asked)
+
     async def form_outlook(self, request: web.Request) -> web.Response:
         """The same as a fragment, while the slider moves."""
         fields, _ = await self._kept_fields(request)
@@ -77,6 +91,7 @@ class FormPages(DraftPages):
         fields: dict[str, str],
         linted: editing.LintResult | None = None,
         answered: bool = False,
+        asked: Sequence[TellerAnswer] = (),
     ) -> web.Response:
         return self._html(
             "form.html",
@@ -89,6 +104,8 @@ class FormPages(DraftPages):
             yes_among=form.yes_among,
             trial=TRIAL_PACE,
             answered=answered,
+            asked=asked,
+            teller_mail=teller_mail(fields["title"], fields["contact"], self._aggregator.home.public_key.hex()),
             edited=self._drafts.edited(draft),
             **_told(fields, linted),
         )
@@ -100,6 +117,7 @@ def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str
     length = length_of(fields)
     return {
         "linted": linted,
+        "proposes_tellers": form.proposes_tellers(fields),
         "slow": linted is not None and linted.outlook is None,
         "faults": faults,
         "at_field": {fault.field: fault.says for fault in faults if fault.field},

@@ -10,6 +10,7 @@ from aggregator.desk.views.desk_page import DeskPage, field_of
 from aggregator.study.handout import PLACE, limits, link_table, mail, wheel
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused
+from anon.protocols.tellers import presented_tellers
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 
@@ -65,6 +66,7 @@ class InvitePages(DeskPage):
             mail=mail(live.manifest, PLACE if own or not links else links[0]),
             wheel=wheel(),
             words=words(live.study),
+            tellers=presented_tellers(live.manifest),
             address=address,
             closed=live.phase != "enrolling",
             most_invites=MOST_INVITES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from anon.accounting.noisy_sums import GaussianSum, epsilon_of
+from anon.ldp import NanoEpsilon
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, MARGINALS, TABLES, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
@@ -264,11 +265,12 @@ def packet_kinds(study: Manifest) -> tuple[PacketKind, ...]:
 
 def promised(study: Manifest) -> Figure:
     """The central epsilon of all that is published, at `DELTA`, rounded up to hundredths."""
-    return Figure(f"{-(-_epsilon(study) // 10**7) / 100:g}")
+    return Figure(f"{-(-exact_epsilon(study) // 10**7) / 100:g}")
 
 
 @lru_cache(maxsize=64)
-def _epsilon(study: Manifest) -> int:
+def exact_epsilon(study: Manifest) -> NanoEpsilon:
+    """The same in 1e-9."""
     arrangement, sums = arrangement_of(study), list[GaussianSum]()
     for survey, planned in zip(study.surveys, arrangement.sums, strict=True):
         shape = shape_of(survey)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from anon.protocols.contract import GivenPart, SummedPart
+from anon.protocols.contract import CentralPart, GivenPart, SummedPart
 from anon.protocols.late import LateFunction, late
 from anon.protocols.sum import rule_section
 from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Marginals, Moments, TablesSum, Transfer
@@ -14,6 +14,7 @@ _FORMS: Final = "anon.protocols.sum.design"
 SHARED: Final = late(
     "anon.protocols.sum.shared:SumShared",
     SummedPart,
+    CentralPart,
     GivenPart,
     name="sum",
     designs={

@@ -72,6 +72,10 @@ class SumShared:
         """There is no such figure: the whole amount."""
         return NanoEpsilon(self.exposure(design).amount)
 
+    def promised(self, study: Manifest) -> NanoEpsilon:
+        """See `CentralPart`."""
+        return describe.exact_epsilon(study)
+
     def arrangement(self, study: Manifest) -> Arrangement:
         """See `contract`."""
         return arrangement_of(study)

@@ -8,11 +8,11 @@ from attrs import evolve
 from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import attributed, say
-from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
+from peer.rules.limits import BudgetLimit, amount_of, in_budget, limits_shown, with_limit
 from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE
 from peer.web.study_text import meter, meters_by_data_set, other_budgets
-from peer.web.views.joining import policy_of
+from peer.web.views.joining import asked_again, policy_of
 
 routes = web.RouteTableDef()
 
@@ -42,7 +42,10 @@ async def budget(request: web.Request) -> web.Response:
 async def changed(request: web.Request) -> web.Response:
     """Other limits."""
     site = request.app[SITE]
-    site.peer.set_policy(await policy_of(request, site.peer.policy()))
+    limits = await policy_of(request, site.peer.policy())
+    if (asked := await asked_again(request, limits)) is not None:
+        return asked
+    site.peer.set_policy(limits)
     return site.onward(request, "/budget", say("Your limits are changed."))
 
 
@@ -51,13 +54,18 @@ async def changed_other(request: web.Request) -> web.Response:
     """Other limits of a budget beside the local one."""
     site = request.app[SITE]
     asked = _budget(await form_text(request, "measure"), await form_text(request, "unit"))
+    known = site.peer.policy().limit(asked)
     try:
-        lifetime, most = [amount_of(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
+        wanted = [amount_of(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
         raise Malformed(say("budget: {fault}; go back and correct it", fault=attributed(str(fault)))) from None
     policy = site.peer.policy()
-    limit = BudgetLimit(asked.measure, asked.unit, lifetime, most)
-    site.peer.set_policy(evolve(policy, limits=with_limit(policy.limits, limit)))
+    held = zip((known.lifetime, known.per_study), wanted, strict=True)
+    limit = BudgetLimit(asked.measure, asked.unit, *(in_budget(asked, before, epsilon) for before, epsilon in held))
+    limits = evolve(policy, limits=with_limit(policy.limits, limit))
+    if (question := await asked_again(request, limits)) is not None:
+        return question
+    site.peer.set_policy(limits)
     return site.onward(request, "/budget", say("Your limits are changed."))
 
 

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from anon.accounting.statement import Batch, account, in_words
 from anon.errors import Malformed, Refused
+from anon.kit.page.gate import FORM_FIELD
 from anon.ldp import nano
 from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
@@ -22,9 +23,10 @@ from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
-from peer.rules.promise import too_few_records
+from peer.rules.promise import plain_cost, too_few_records
 from peer.rules.tellers import other_words
 from peer.web.forms import form_decimal, form_text, form_whole
+from peer.web.raising import steep_rises
 from peer.web.site import SITE, Site
 from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
 
@@ -94,7 +96,10 @@ async def budget(request: web.Request) -> web.Response:
 async def budgeted(request: web.Request) -> web.Response:
     """The owner's limits, as chosen."""
     site = request.app[SITE]
-    site.peer.set_policy(await policy_of(request, site.reach.policy()))
+    limits = await policy_of(request, site.reach.policy())
+    if (asked := await asked_again(request, limits)) is not None:
+        return asked
+    site.peer.set_policy(limits)
     return site.onward(request, newest_invite(site) or "/start/finish", say("Your limits are set."))
 
 
@@ -125,6 +130,16 @@ async def policy_of(request: web.Request, known: Policy) -> Policy:
     cohort = await form_whole(request, "minimum_cohort", "fewest people")
     window = seconds_of(await form_text(request, "minimum_window") or text_of(known.minimum_window))
     return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort, minimum_window=window)
+
+
+async def asked_again(request: web.Request, limits: Policy) -> web.Response | None:
+    """The question before a steep raise, with the form's own fields; None without one, and for a yes."""
+    site = request.app[SITE]
+    rises = steep_rises(site.reach.policy(), limits)
+    if not rises or await form_text(request, "sure"):
+        return None
+    sent = {name: value for name, value in (await request.post()).items() if name != FORM_FIELD}
+    return site.page(request, "raise_budget.html", rises=rises, sent=sent)
 
 
 # Consent
@@ -161,6 +176,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         earlier=earlier_studies(ledger, invite.key, invite.study),
         local=sheet.charge.budget == LOCAL,
         cost=sheet.cost,
+        plain=plain_cost(manifest, sheet.charge),
         meter=meter(ledger, sheet.charge.budget),
         qr_text=study_code(invite.study),
         central=await site.threads.asked(_central, manifest) if sheet.charge.budget == LOCAL else (),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
@@ -11,14 +13,16 @@ from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
+from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
+from peer.rules.promise import epsilon_held
 from peer.rules.results import MODEL, REPORT, Results, results_of
 from peer.rules.unsummed import ENDED, UNSUMMED
 from peer.store.records import Study
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
 from peer.web.site import SITE, Site
-from peer.web.study_text import STATES, meter, receipt_line, sendings
+from peer.web.study_text import STATES, meter, other_budgets, receipt_line, sendings
 
 routes = web.RouteTableDef()
 PAUSES = ((3600, say("an hour")), (4 * 3600, say("four hours")), (86400, say("a day")), (7 * 86400, say("a week")))
@@ -35,7 +39,7 @@ async def home(request: web.Request) -> web.Response:
     statuses = site.reach.status()
     if not (statuses or site.invites or site.tables() or site.paired):
         return site.page(request, "welcome.html")
-    now = site.now()
+    now, ledger = site.now(), site.reach.budget()
     coming = [
         (status.title, window)
         for status in statuses
@@ -50,7 +54,8 @@ async def home(request: web.Request) -> web.Response:
         ended=[status for status in statuses if status.state in LAST],
         states=STATES,
         invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
-        meter=meter(site.reach.budget()),
+        meter=meter(ledger),
+        others=[one for one in other_budgets(ledger, limits_shown(ledger, site.reach.policy().limits)) if one.entries],
         coming=coming[:_SHOWN_WINDOWS],
         paused_studies={status.study: site.reach.paused_until(status.study) for status in statuses},
         pauses=PAUSES,
@@ -92,6 +97,7 @@ async def study(request: web.Request) -> web.Response:
         "study.html",
         study=stored,
         manifest=manifest,
+        held=partial(epsilon_held, manifest),
         status=status,
         said=(say("Ended"), ENDED) if unsummed and not over else STATES[stored.state],
         over=over,

@@ -194,7 +194,7 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     found = learned(study, published(study)[0])
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
     assert "at least one of the tellers “clinic” and “students” keeps its shares to itself" in page
-    assert "central epsilon 1.0" in page and "rho 0.02" in page
+    assert "epsilon 1 at delta" in page and "rho 0.02" in page
     for local in ("local epsilon", "Record-level", "record-level", "perturbed packets", "made noisy before it left"):
         assert local not in page
     assert "exact numbers in sealed shares" in page

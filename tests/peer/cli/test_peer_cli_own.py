@@ -201,7 +201,7 @@ def test_each_measure_of_privacy_has_limits_of_its_own(command: Command) -> None
     before = command("budget").out
     assert "another budget" not in before
     shown = command("budget", "--measure", "zcdp", "--per-study", "0.05").out
-    assert shown.startswith(before.rstrip()) and "0.3 of rho 0.3 left for noisy results about a person, in rho" in shown
+    assert shown.startswith(before.rstrip()) and "0.3 of rho 0.3 left for noisy sums about a person" in shown
     told = json.loads(
         command("budget", "--measure", "pure-central", "--unit", "record", "--lifetime", "1", "--json").out
     )

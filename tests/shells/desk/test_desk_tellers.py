@@ -11,11 +11,16 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.rules.faults import TellerAway, TellerRefuses, repeated
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.handout import mail
+from anon.protocols.resolve import resolve
+from anon.protocols.tellers import presented_tellers
+from anon.study.manifest import Manifest
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened, words_of
-from tests.support.sums import TABLES, sum_study
+from tests.support.protocols import parse_proposal
+from tests.support.sums import KEYS, TABLES, sum_study
 from tests.support.teller_links import MemoryTeller
-from tests.support.world import World, begin
+from tests.support.world import World, begin, study_text
 
 NAMES = ("clinic", "students")
 TELLERS = "".join(
@@ -38,6 +43,10 @@ async def a_desk(folder: Path) -> AsyncIterator[tuple[Desk, World, list[MemoryTe
             yield desk, world, tellers
         for one in world.peers:
             one.close()
+
+
+def histogram(text: str) -> Manifest:
+    return resolve(parse_proposal(text), KEYS, 1_800_000_000)
 
 
 async def page(desk: Desk, world: World) -> str:
@@ -81,6 +90,43 @@ async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Pat
         tellers[1].away = lambda _call: False
         await work(world, 5, Phase.PUBLISHED)
         assert "waits for the teller" not in await page(desk, world)
+
+
+@pytest.mark.slow
+async def test_names_words_and_addresses_stand_wherever_staff_present_the_study(tmp_path: Path) -> None:
+    """On the study's page, on every card, in the mail and in the report; not for perturbed answers."""
+    async with a_desk(tmp_path) as (desk, world, _tellers):
+        manifest = world.live.manifest
+        first = await page(desk, world)
+        told = presented_tellers(manifest)
+        assert [one.name for one in told] == list(NAMES) and len({one.words for one in told}) == 2
+        for one in told:
+            assert f"{one.name} {one.words} {one.address}" in first
+            assert f"   {one.name}, at {one.address}:\n   {one.words}\n" in mail(manifest)
+        prints = words_of((await desk.get(f"/studies/{world.live.study.hex()}/fingerprints")).text)
+        assert "1 the tellers' signatures" in prints
+        await world.go_on(until=world.closes - 1)
+        await work(world, 5, Phase.PUBLISHED)
+        report = words_of((await desk.get(f"/studies/{world.live.study.hex()}/report")).text)
+        for one in told:
+            assert f"{one.name} {one.words} {one.address}" in report.partition("Who added it up")[2]
+    assert presented_tellers(histogram(study_text())) == () and "teller" not in mail(histogram(study_text()))
+
+
+@pytest.mark.slow
+async def test_every_card_has_the_words_of_each_teller(tmp_path: Path) -> None:
+    tellers = [MemoryTeller(tmp_path / name) for name in NAMES]
+    clock = Clock()
+    app = AggregatorApp(tmp_path / "home", clock, processes=0, link_to=lambda address, *_: tellers[int(address[-1])])
+    async with app:
+        world = await begin(app, clock, STUDY)
+        async with opened(app, world) as desk:
+            await desk.get(f"/studies/{world.live.study.hex()}")
+            cards = await desk.post(f"/studies/{world.live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
+            for one in presented_tellers(world.live.manifest):
+                assert words_of(cards.text).count(f"{one.name} , at {one.address} : {one.words}") == 2
+        for member in world.peers:
+            member.close()
 
 
 @pytest.mark.slow

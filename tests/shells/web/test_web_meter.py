@@ -7,10 +7,12 @@ import re
 import attrs
 import pytest
 
+from anon.accounting.zcdp import rho_within
 from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import say
 from peer.rules.ledger import Entry
+from peer.rules.limits import DELTA, in_epsilon
 from peer.store import rows
 from tests.support.fake_aggregator import until_closed
 from tests.support.visiting import Got, Visited
@@ -100,7 +102,7 @@ async def test_another_unit_is_listed_and_never_summed(page: Visited) -> None:
     assert meter_of(got) == (0, 0, 10_000_000_000)
     assert (
         "0 of epsilon 4 left" in got.words
-        and "“Elsewhere”: 5 spent, 0 reserved; the promise holds if a second" in got.words
+        and "“Elsewhere”: 100 % spent, 0 % reserved; the promise holds if a second" in got.words
     )
 
 
@@ -116,7 +118,7 @@ async def test_a_budget_lowered_below_what_is_held_shows_nothing_left(page: Visi
 async def test_the_limits_of_another_budget_have_a_form_of_their_own(page: Visited) -> None:
     assert "Another budget" not in (await page.get("/budget")).words
     asked = await page.get("/budget?measure=zcdp&unit=record")
-    assert "noisy results about a single record, in rho" in asked.words and "0 of rho 0 left" in asked.words
+    assert "Another budget: noisy sums about a single record" in asked.words and "0 of rho 0 left" in asked.words
     await page.submit(
         "/budget?measure=zcdp&unit=record",
         "/budget/other",
@@ -126,10 +128,50 @@ async def test_the_limits_of_another_budget_have_a_form_of_their_own(page: Visit
         per_study="0",
     )
     limit = page.peer.policy().limit(Budget(Measure.ZCDP, Unit.RECORD))
-    assert (limit.lifetime, limit.per_study) == (500_000_000, 0)
-    assert "0.5 of rho 0.5 left" in (await page.get("/budget")).words
+    assert (limit.lifetime, limit.per_study) == (rho_within(500_000_000, DELTA), 0)
+    assert in_epsilon(limit.budget, limit.lifetime) == 500_000_000
+    shown = await page.get("/budget")
+    assert f"{format_epsilon(limit.lifetime)} of rho {format_epsilon(limit.lifetime)} left" in shown.words
+    assert 'name="lifetime" value="0.5"' in shown.text
+    await page.submit("/budget", "/budget/other")
+    assert page.peer.policy().limit(limit.budget) == limit, "a limit that was not changed stays as it was"
     for wrong in ({"measure": "pure-local"}, {"measure": "magic"}, {"lifetime": "much"}):
         fields = {"measure": "zcdp", "unit": "person", "lifetime": "1", "per_study": "1"} | wrong
         got = await page.submit("/budget?measure=zcdp&unit=record", "/budget/other", **fields)
         assert got.status == 400
     assert page.peer.policy().limit(LOCAL).lifetime == 10 * 10**9
+
+
+async def test_the_front_page_shows_a_budget_of_sums_that_a_study_spent(page: Visited) -> None:
+    """Else it says that nothing was spent."""
+    entry = Entry(
+        bytes([1]) * 32, "Elsewhere", bytes(32), "course", spent=75_000_000, measure=Measure.ZCDP,
+        condition=say("a teller is honest"),
+    )  # fmt: skip
+    assert "Noisy sums" not in (await page.get("/")).words
+    with page.peer.store._writing("test") as connection:
+        rows.insert(connection, "ledger", attrs.asdict(entry))
+    assert "Noisy sums about a person spent 25 % reserved 0 %" in (await page.get("/")).words
+
+
+@pytest.mark.parametrize(("field", "value"), [("lifetime", "12.4"), ("per_study", "7.4")])
+async def test_a_raise_that_multiplies_odds_by_more_than_ten_is_asked_again(
+    page: Visited, field: str, value: str
+) -> None:
+    before = page.peer.policy()
+    asked = await page.submit("/budget", "/budget", **{field: value})
+    assert "the odds about you move by at most a factor of 11.1" in asked.words and page.peer.policy() == before
+    sure = asked.form("/budget")
+    await page.post("/budget", sure | {"sure": "yes"})
+    assert page.peer.policy() != before
+    below = str(float(value) + 2.3)
+    assert "Your limits are changed." in (await page.submit("/budget", "/budget", **{field: below})).words
+
+
+async def test_a_raise_of_sums_is_asked_again_in_epsilons(page: Visited) -> None:
+    asked = await page.submit("/budget?measure=zcdp&unit=person", "/budget/other", lifetime="8")
+    assert "You raise a limit from epsilon 3.93 to 8." in asked.words
+    sure = asked.form("/budget/other") | {"sure": "yes"}
+    await page.post("/budget/other", sure)
+    limit = page.peer.policy().limit(Budget(Measure.ZCDP, Unit.PERSON))
+    assert limit.lifetime == rho_within(8 * 10**9, DELTA) and limit.per_study == 100_000_000

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from peer.data.importing import import_rows
+from peer.rules.promise import epsilon_held
 from tests.support.fake_aggregator import DECLARED
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, many, sum_study
 from tests.support.visiting import visited
@@ -48,10 +49,27 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         ),
         "The numbers that leave are computed from these",
         "So decide by whom you trust, not by your answer.",
-        "rho 0.02",
+        "Epsilon 1 about you, of what is published. Had your answers been others, the chances of",
+        "move by at most a factor of 2.72, and by one in a million more.",
     ):
         assert said in words, said
+    shown, _, folded = words.partition("The arithmetic of it")
+    assert "rho" not in shown and "1.0" not in shown.partition("What it costs")[2], "one epsilon, without arithmetic"
+    assert "counts that as rho 0.02" in folded
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
+
+
+async def test_what_a_study_holds_is_told_in_its_one_epsilon(tmp_path: Path) -> None:
+    """Rho alone implies 1.08 where the study declares 1."""
+    async with visited(tmp_path, sum_study(TABLES)) as page:
+        import_rows(page.home.data_path, "person", ("age", "sleep", "cups", "tired"), [(30, 8, "some", 1)])
+        page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        got = await page.submit(page.invite, page.invite, answer="yes")
+        assert "Spent epsilon 0 Reserved epsilon 1 " in got.words and "rho" not in got.words.partition("Reserved")[0]
+    study = page.aggregator.manifest
+    assert [epsilon_held(study, part) for part in (0, study.epsilon)] == [0, 10**9]
+    assert 0 < epsilon_held(study, study.epsilon // 2) < 10**9
 
 
 async def test_a_study_of_perturbed_answers_says_what_it_said(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""The raises of limits that an owner is asked about once more: those that let odds move ten times as far as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final
+
+from attrs import frozen
+
+from anon.ldp import odds_moved
+from anon.ldp.epsilon import loss
+from anon.protocols.charge import LOCAL
+from anon.text.sentences import Sentence
+from peer.rules.consent import Policy
+from peer.rules.limits import in_epsilon
+
+STEEP: Final = loss(Fraction(10))
+"""The epsilon (1e-9) that multiplies odds by ten."""
+
+
+@frozen
+class Rise:
+    """A limit before and after, as epsilons (1e-9)."""
+
+    before: int
+    after: int
+
+    @property
+    def moved(self) -> Sentence:
+        """How much farther odds may move."""
+        return odds_moved(self.after - self.before)
+
+
+def steep_rises(before: Policy, after: Policy) -> tuple[Rise, ...]:
+    """The limits that `after` raises by more than `STEEP`; none where they are lowered."""
+    return tuple(rise for rise in _changes(before, after) if rise.after - rise.before > STEEP)
+
+
+def _changes(before: Policy, after: Policy) -> Iterator[Rise]:
+    for budget in (LOCAL, *(limit.budget for limit in after.limits)):
+        old, new = before.limit(budget), after.limit(budget)
+        yield Rise(in_epsilon(budget, old.lifetime), in_epsilon(budget, new.lifetime))
+        yield Rise(in_epsilon(budget, old.per_study), in_epsilon(budget, new.per_study))

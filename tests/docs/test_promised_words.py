@@ -1,0 +1,83 @@
+"""The documents promise words that a screen shows: each promise stands in its document, and a rendered screen of a
+study with two tellers keeps it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from aggregator.desk.form import columns_of, fields_of
+from aggregator.desk.form_faults import COLUMN_LABELS, LABELS
+from aggregator.desk.form_file import TRIAL_PACE
+from aggregator.desk.rendering import environment
+from aggregator.report.page import render
+from aggregator.rules.counters import Traffic
+from aggregator.study.handout import mail, teller_mail
+from anon.protocols.tellers import presented_tellers
+from tests.aggregator.protocols.test_sum_part import learned, published
+from tests.docs.repository import ROOT
+from tests.support.sums import TABLES, countersigned, manifest_of, sum_study
+from tests.support.visiting import visited
+
+pytestmark = pytest.mark.slow
+
+STUDY = manifest_of(TABLES)
+TELLERS = presented_tellers(STUDY)
+WORDS = tuple(one.words for one in TELLERS)
+ALL = tuple(text for one in TELLERS for text in (one.name, one.words, one.address))
+PROMISED = (
+    ("docs/student/questions.md", "Consent shows you the words that the study names", "consent", WORDS),
+    ("docs/student/questions.md", "count that teller as part of who asks", "consent", ("count that teller as the",)),
+    ("docs/staff/run-a-teller.md", "Members compare them before they agree", "consent", ("Compare them.", *WORDS)),
+    ("docs/staff/with-tellers.md", "students' consent show each teller's name, words and address", "consent", ALL),
+    ("docs/staff/with-tellers.md", "Cards, mail, report", "mail", ALL),
+    ("docs/staff/with-tellers.md", "Cards, mail, report", "report", ALL),
+    ("docs/staff/with-tellers.md", "The report's epsilon is the one that you wrote", "report", ("epsilon 1 at delta",)),
+    ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("anonml teller allow",)),
+    ("docs/staff/with-tellers.md", "Ask who answers", "form", ("Ask who answers",)),
+    ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
+    ("docs/staff/ethics-and-data-protection.md", "the chances of whatever is published", "consent",
+     ("the chances of whatever is published", "one in a million more")),
+    ("docs/staff/ethics-and-data-protection.md", "If all tellers work together, they see exact answers", "consent",
+     ("If all of them work together, they see your exact answers",)),
+)  # fmt: skip
+"""A document, its promise, a screen, and what that screen shows."""
+
+
+def plain(text: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def promise(page: str) -> str:
+    return " ".join(re.sub(r"[*`]|\[|\]\([^)]*\)", "", (ROOT / page).read_text("utf-8")).split())
+
+
+def form() -> str:
+    fields = fields_of({})
+    return environment().get_template("form.html").render(
+        draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
+        yes_among=lambda _values: "", trial=TRIAL_PACE, answered=False, edited=False, asked=(), linted=None, slow=False,
+        faults=(), at_field={}, length=None, takes=None, proposes_tellers=False, secret=lambda: "", form_token="",
+        now=0, teller_mail=teller_mail("", "", "00" * 32),
+    )  # fmt: skip
+
+
+async def screens(folder: Path) -> Mapping[str, str]:
+    async with visited(folder, sum_study(TABLES)) as page:
+        page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        consent = (await page.get(page.invite)).words
+    report = render(STUDY, learned(STUDY, published(STUDY)[0]), Traffic(10, {}, {}), {0: 10})
+    return {"consent": consent, "mail": plain(mail(STUDY)), "report": plain(report), "form": plain(form())}
+
+
+async def test_every_promised_word_stands_in_its_document_and_on_its_screen(tmp_path: Path) -> None:
+    shown = await screens(tmp_path)
+    for page, said, screen, kept in PROMISED:
+        assert said in promise(page), f"{page} says it no more; take it from the list: {said}"
+        missing = [text for text in kept if text not in shown[screen]]
+        assert not missing, f"{page} promises “{said}”, and {screen} does not show {missing}"

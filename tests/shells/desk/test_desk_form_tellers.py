@@ -1,0 +1,87 @@
+"""The form with tellers: who can be one, the mail to them, who answers, and a file of exact sums that publishes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from aggregator.app import AggregatorApp
+from aggregator.desk import form
+from aggregator.desk.editor import lint_text
+from aggregator.desk.form_faults import form_faults
+from aggregator.desk.form_file import length_of, text_of
+from aggregator.lab.sample_file import sample_columns
+from anon.protocols.tellers import presented_tellers
+from anon.transparency.fingerprint import teller_words
+from tests.shells.desk.test_desk_form import FILLED, SAMPLE
+from tests.support.clock import Clock
+from tests.support.desk_browser import opened, words_of
+from tests.support.teller_links import MemoryTeller
+
+TOLD = "Student council, 127.0.0.1:9000\nData protection office 127.0.0.1:9001"
+
+
+def fields(**changed: str) -> dict[str, str]:
+    sums = {"adds": "tellers", "tellers": TOLD}
+    return form.with_columns(form.fields_of(FILLED | sums), sample_columns(SAMPLE)) | changed
+
+
+def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them() -> None:
+    linted = lint_text(text_of(fields()))
+    assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
+    assert linted.proposal.protocol == "sum" and linted.proposal.design.kind == "tables-sum"
+    named = [(one.name, one.address) for one in linted.proposal.tellers]
+    assert named == [("Student council", "127.0.0.1:9000"), ("Data protection office", "127.0.0.1:9001")]
+    assert linted.proposal.features[0].cuts == (30, 60), "the range 0 to 90 in three parts"
+    assert length_of(fields()) == linted.manifest.timetable.ends - linted.manifest.timetable.published
+    assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
+    trial = lint_text(text_of(fields(pace="trial")))
+    assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
+
+
+@pytest.mark.parametrize(("written", "says"), [
+    ("", "name at least two"), ("Student council 127.0.0.1:9000", "name at least two"),
+    ("a 127.0.0.1:9000\nb nowhere", "copy the address that"), ("a 127.0.0.1:9000\na 127.0.0.1:9001", "another name"),
+])
+def test_a_fault_of_the_tellers_is_told_at_their_field(written: str, says: str) -> None:
+    wrong = fields(tellers=written)
+    (fault,) = form_faults(wrong, lint_text(text_of(wrong)).faults)
+    assert fault.field == "tellers" and says in fault.says
+
+
+def test_tellers_are_proposed_below_a_thousand_people_alone() -> None:
+    assert form.proposes_tellers(fields(adds="", minimum="999"))
+    assert not form.proposes_tellers(fields(adds="", minimum="1000")) and not form.proposes_tellers(fields())
+    assert not form.proposes_tellers(fields(adds="", minimum="many"))
+
+
+@pytest.mark.slow
+async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Path) -> None:
+    tellers = [MemoryTeller(tmp_path / name) for name in ("council", "office")]
+    app = AggregatorApp(
+        tmp_path / "home", Clock(), processes=0, link_to=lambda address, *_: tellers[int(address[-1])]
+    )
+    async with app, opened(app) as desk:
+        page = await desk.get("/form")
+        said, draft = words_of(page.text), re.search(r'name="draft" value="([^"]+)"', page.text)
+        assert draft is not None
+        assert "such as the students' council and the data protection office" in said
+        assert f"anonml teller allow {app.home.public_key.hex()}" in said and "answers:" not in said
+        checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
+        assert "With fewer than 1,000 people, two tellers find more" in checked
+        tellers[1].away = lambda _call: True
+        asked = words_of((await desk.post("/form/tellers", draft=draft[1], **fields())).text)
+        first, second = (teller_words(one.session.offer("any", "127.0.0.1:9000").key) for one in tellers)
+        assert f"Student council answers: {first}" in asked and second not in asked
+        assert "Data protection office the teller Data protection office does not answer" in asked
+        tellers[1].away = lambda _call: False
+        both = words_of((await desk.post("/form/tellers", draft=draft[1], **fields())).text)
+        assert f"Data protection office answers: {second}" in both and not app.studies()
+        assert (await desk.post("/form/tellers", draft=draft[1], **fields(tellers="a nowhere"))).status == 400
+        written = await desk.post("/form/text", draft=draft[1], **fields())
+        assert "It can be published" in written.text
+        await desk.post("/studies", draft=draft[1], text=text_of(fields()), reach="loopback")
+        (live,) = app.studies()
+        assert [one.words for one in presented_tellers(live.manifest)] == [first, second]
