@@ -21,7 +21,7 @@ WORDS = {
     "my class": "staff/class-size.md", "hopeless": "staff/class-size.md",
     "reminder": "staff/mail.md", "your first study": "staff/first-study.md",
 }  # fmt: skip
-"""What people type, and the page that answers it."""
+"""The words that people type, and the page that answers them."""
 
 
 def searched() -> Iterator[tuple[str, str, float]]:
