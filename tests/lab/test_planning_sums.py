@@ -25,7 +25,7 @@ from anon.study.proposal import Proposal
 from anonml import application
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal
-from tests.support.sums import MOMENTS, TABLES, sum_study, tellers
+from tests.support.sums import MOMENTS, RULE, TABLES, sum_study, tellers
 
 WRITTEN = parse_proposal(sum_study(TABLES, tellers(entries=False)))
 PERTURBED = without_tellers(WRITTEN, 1.0)
@@ -87,6 +87,13 @@ def test_each_guarantee_says_what_it_rests_on() -> None:
     ):
         assert said in words, said
     assert "stand in" not in words
+
+
+def test_a_plan_of_what_staff_expect_names_the_design_that_starts_from_it() -> None:
+    planned = found(proposal=parse_proposal(sum_study(RULE, tellers(entries=False))))
+    said = 'kind = "rule" in place of "tables-sum" starts from what staff expect of 2 features'
+    assert planned.expects == 2 and said in " ".join(planned.sentences(1.0))
+    assert 'kind = "rule"' not in " ".join(found().sentences(1.0))
 
 
 def test_open_admission_has_no_central_epsilon() -> None:
