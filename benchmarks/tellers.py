@@ -4,10 +4,10 @@
 
 Vectors of some 500 entries: `tables-sum` with 25 features of ten categories (500 cells in blocks), and `moments` with
 29 numbers (496 entries in a ball, whose proofs are dearer). `averaging` has the weights of 29 numbers, fitted to 20
-records of each member. `marginals` has every pair of 15 features of ten categories, 21,000 cells. Packets are made by a
-peer's own code beforehand, and accepted by the aggregator. Then the window closes. The aggregator runs in this process
-with one worker, each teller as `anonml teller serve` in a process of its own, over loopback HTTP. All of them share the
-machine's cores. Every repetition begins with the same homes, copied.
+records of each member. `marginals` has 15 features of ten categories, in the form that its rule takes for few people:
+300 cells. Packets are made by a peer's own code beforehand, and accepted by the aggregator. Then the window closes. The
+aggregator runs in this process with one worker, each teller as `anonml teller serve` in a process of its own, over
+loopback HTTP. All of them share the machine's cores. Every repetition begins with the same homes, copied.
 
 Goal: 120 s at 500 peers, of `averaging` at 1,000, of `marginals` at 100. Prints a table with the median, the fastest
 and the slowest run, and the processor time of the busier teller and of a packet's making; writes
@@ -78,7 +78,7 @@ missing = "negative"
 [design]
 kind = "{design}"
 epsilon = 1.0
-{more}[schedule]
+[schedule]
 enrol = "{enrol}s"
 settle = "{settle}s"
 collect = "{collect}s"
@@ -106,7 +106,6 @@ def study_text(design: str, tellers: str) -> str:
     return STUDY.format(
         columns=", ".join(f'"{name}"' for name in names), features=features, design=design, tellers=tellers,
         enrol=ENROL, settle=SETTLE, collect=COLLECT, records=records, key=key,
-        more="tree_from = 0\n" if design == "marginals" else "",
     )  # fmt: skip
 
 
