@@ -54,8 +54,9 @@ def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
+    made = f"the models of {figures['groups']:,} groups, which predict together" if "groups" in figures else "one model"
     yield (
-        f"[bold]{figures['enrolled']:,} parties with {figures['records']:,} records each made one model, and none "
+        f"[bold]{figures['enrolled']:,} parties with {figures['records']:,} records each made {made}, and none "
         "handed over a record.[/]"
     )
     rows = [f"  {name:<24} {error:6.3f}   {auc:6.3f}" for name, (error, auc) in figures["models"].items()]
@@ -66,8 +67,9 @@ def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
         f"{auc:.3f}, on records that no party holds. A single run tells little: its noise is drawn anew each time."
     )
     least, most = figures["distance_band"]
+    of = "of all groups " if "groups" in figures else ""
     yield (
-        f"[bold]The noise:[/] the published sum is {figures['distance']:.2f} times as far from the exact one as "
+        f"[bold]The noise:[/] the published sum {of}is {figures['distance']:.2f} times as far from the exact one as "
         f"the declared noise is long, in the root mean square. A right run lies between {least:.2f} and {most:.2f}, "
         "but for one in a million."
     )
@@ -133,7 +135,7 @@ def _next(report: Path | None, example: str) -> Iterator[str]:
     yield (
         "[bold]Try next:[/]\n"
         f"  anonml demo {other:<10}        another study\n"
-        "  anonml demo averaging         parties with many records (also: transfer, masks)\n"
+        "  anonml demo averaging         parties with many records (also: transfer, masks, groups)\n"
         "  anonml demo --tor             through a private Tor network\n"
         "  anonml study init STUDY.toml  a study of your own\n"
         "  anonml peer open              the page of somebody who is asked"

@@ -1,9 +1,10 @@
-"""The demos of parties that hold many records each: `averaging` and `transfer` with two tellers, `masks` without any.
+"""The demos of parties that hold many records each: `averaging` and `transfer` with two tellers, `masks` and
+`groups` without any.
 
 The census rows are divided among parties, and the study file of `examples/census/parties.toml` asks them. A demo knows
 every record, which no aggregator does. So it can compare the published sum with the exact one: their distance has to be
 that of the declared noise. By that law alone a run falls out of the band once in a million. Neither time nor an
-unlucky division decides it.
+unlucky division decides it. Of groups the sums of all together are compared, for each aggregation has each party once.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import linear_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
-from anon.protocols.board import page_of, read_page
+from anon.protocols.board import Pages, page_of, pages_in
 from anon.protocols.contract import Record
+from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.groups.drawing import KEYS, told
+from anon.protocols.sum.groups.layout import grouping_of
+from anon.protocols.sum.groups.shared import drawn_groups
 from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import came, opened
 from anon.protocols.sum.standing import place_of, read_sum
@@ -44,13 +49,16 @@ from examples.published import Published
 from examples.scenes import CENSUS_TEST_ROWS, Scene, census_rows
 
 STUDY = Path(__file__).parent / "census" / "parties.toml"
-RECORDS = {"averaging": 60, "transfer": 22, "masks": 200}
+RECORDS = {"averaging": 60, "transfer": 22, "masks": 200, "groups": 200}
 """Of each party."""
-PUBLIC_ROWS = 500
+PUBLIC_ROWS, GROUP = 500, 10
+"""Of the file for everybody, and members of a group at most."""
 ALARM = 1e-6
 """The chance that a run without a fault ends outside of the band."""
 _DESIGNS = {
     "masks": 'kind = "masked-averaging"\nepsilon = 2.0\nstrength = 0.003\nleast = {half}\nhonest = {half}\n',
+    "groups": 'kind = "group-averaging"\nepsilon = 2.0\nstrength = 0.003\naggregations = 2\ngroup = {group}\n'
+    "receivers = 2\n",
     "transfer": f'kind = "transfer"\nepsilon = 4.0\npublic_rows = {PUBLIC_ROWS}\nclassifier = "tree"\n'
     "strength = 0.01\n",
 }
@@ -63,9 +71,9 @@ def study_text(example: str, parties: int) -> str:
     cohort = f"minimum = {half}\nmaximum = {max(500, parties)}"
     text = re.sub(r"(?m)^minimum = \d+\nmaximum = \d+", cohort, STUDY.read_text("utf-8"))
     if example != "averaging":
-        design = _DESIGNS[example].format(half=half)
+        design = _DESIGNS[example].format(half=half, group=min(GROUP, max(2, parties // 2)))
         text = re.sub(r"(?ms)^\[design\]\n.*?\n(?=\[)", lambda _: f"[design]\n{design}\n", text)
-    if example == "masks":
+    if example in ("masks", "groups"):
         text = re.sub(r"(?ms)^\[\[tellers\]\]\n.*?(?=^\[|\Z)", "", text)
     if example == "transfer":
         text = text.replace('unit = "record"\n', "") + "\n" + _GIVEN
@@ -136,11 +144,13 @@ def scores(scene: Scene, published: Published) -> dict[str, Any]:
     parties, found = Parties(manifest.label, scene.held), _published_sum(manifest, published)
     exact = vectors_of(manifest, survey, scene.held, given=given).sum(axis=0).tolist()
     model = PROTOCOLS.model(published.body("model"))
-    if not isinstance(model, LinearModel):
-        raise Malformed("model: expected a linear one")
+    if not isinstance(model, LinearModel | EnsembleModel):
+        raise Malformed("model: expected a linear one, or those of groups")
     quiet = linear_of(manifest, survey, NoisySum(tuple(exact), len(parties), found.variance, 1), given)
-    noise, positive = Noise.of(exact, found.values, found.variance), float(scene.test.labels.mean())
+    times, positive = len(found.values) // len(exact), float(scene.test.labels.mean())
+    noise = Noise.of(exact * times, found.values, found.variance)
     return {
+        **({"groups": len(model.models)} if isinstance(model, EnsembleModel) else {}),
         "records": len(scene.held[0]),
         "distance": round(noise.distance, 4),
         "distance_band": [round(noise.least, 4), round(noise.most, 4)],
@@ -159,8 +169,11 @@ def _published_sum(study: Manifest, published: Published) -> NoisySum:
     if tellers_of(study):
         found = read_sum(study, 0, published.body(*place_of(0)))
         return NoisySum(found.values, found.accepted, found.noise, 1)
+    documents = {page_of(number): published.body(*page_of(number)) for number in range(len(study.surveys))}
+    pages = pages_in(study, documents)
+    if study.protocol == "groups":
+        return _sum_of_groups(study, pages)
     masking = masking_of(study.part)
-    pages = {number: read_page(study, number, published.body(*page_of(number))) for number in range(len(study.surveys))}
     values = opened(study.study_id, pages, masking.least, shape_of(vector_survey(study)).length)
     if values is None:
         raise Malformed("masks: the sum does not open")
@@ -168,7 +181,21 @@ def _published_sum(study: Manifest, published: Published) -> NoisySum:
     return NoisySum(tuple(values), many, masking.noise, many)
 
 
-def _of_model(model: LinearModel, test: People) -> tuple[float, float]:
+def _sum_of_groups(study: Manifest, pages: Pages) -> NoisySum:
+    """The sum of all groups' sums, one aggregation after the other. Raises `Malformed` where one was not told."""
+    grouping, values, many = grouping_of(study.part), list[int](), set[int]()
+    for aggregation in range(grouping.aggregations):
+        drawn = drawn_groups(study, aggregation, pages)
+        sums = [found for group in drawn if (found := told(pages, group)) is not None]
+        many.add(len(sums))
+        if len(sums) < len(drawn) or 0 in many or len(many) > 1:
+            raise Malformed("groups: a group told no sum")
+        values += map(sum, zip(*sums, strict=True))
+    noises = many.pop() * grouping.receivers
+    return NoisySum(tuple(values), len(pages[KEYS].entries[KEYS]), grouping.noise, noises)
+
+
+def _of_model(model: LinearModel | EnsembleModel, test: People) -> tuple[float, float]:
     found = evaluate(model, test)
     return _rounded(found.accuracy, found.auc)
 

@@ -14,17 +14,18 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.models.beside import OwnEnsemble, beside
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import Contribution, PublishedModel
 from anon.protocols.models.tables import Model
 from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body
-from anon.queries.answers import Question, Request, Value, value_of
+from anon.queries.answers import LABEL, Question, Request, Value, texts_of, value_of
 from anon.queries.lint import Tables, lint
 from anon.queries.process import at_once
 from anon.queries.records import Draw, drawn
@@ -44,6 +45,8 @@ from peer.store.held_folder import HeldFolder
 from peer.store.home import PEOPLE
 from peer.threads import off_loop
 
+MOST_OWN = 2000
+"""Of the owner's records, so many at most fit a model beside those of groups: that takes seconds."""
 _WORDS = re.compile(r"[a-z][a-z0-9_]*")
 _READS = re.compile(r"\b(?:from|join)\s+([a-z][a-z0-9_]*)", re.IGNORECASE)
 _DEFINES = re.compile(
@@ -164,24 +167,49 @@ def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction
         raise Refused(
             say("this model predicts for one record, not for a person; give it records as a file, one a row (--people)")
         )
-    present = plain_tables_of(database)
-    words = {word for feature in model.features for word in _WORDS.findall(feature.query.lower())}
-    questions = tuple(Question(feature.kind, feature.query, feature.categories) for feature in model.features)
-    tables = {table: columns for table, columns in present.items() if table in words}
-    values = at_once(Request(database.absolute(), tables, questions, as_of), LONGEST_EVALUATION)
+    values = at_once(_request(model, database, as_of, _questions(model)), LONGEST_EVALUATION)
     return _prediction(
         model, "you", {feature.name: value for feature, value in zip(model.features, values, strict=True)}
     )
 
 
+def own_beside(model: PublishedModel, database: Path, as_of: int, weighted: bool) -> OwnEnsemble:
+    """A model of the owner's own records beside those of groups, by a child process that reads the owner's tables.
+    Raises `Refused` for another model, and for too few records."""
+    if not isinstance(model, EnsembleModel):
+        raise Refused(say("a model of your own stands beside models of groups alone; leave --own out"))
+    label = Question(LABEL, model.label.query, texts_of((*model.label.positive, *model.label.negative)))
+    request = evolve(_request(model, database, as_of, (*_questions(model), label)), most=MOST_OWN)
+    found, each = at_once(request, LONGEST_EVALUATION), len(request.questions)
+    names = [feature.name for feature in model.features]
+    rows = [found[at : at + each] for at in range(0, len(found), each)]
+    return beside(model, [(dict(zip(names, row[:-1], strict=True)), row[-1]) for row in rows], weighted)
+
+
+def _questions(model: PublishedModel) -> tuple[Question, ...]:
+    return tuple(Question(feature.kind, feature.query, feature.categories) for feature in model.features)
+
+
+def _request(model: PublishedModel, database: Path, as_of: int, questions: tuple[Question, ...]) -> Request:
+    """The child's part: these questions, and the owner's tables that they name."""
+    words = {word for question in questions for word in _WORDS.findall(question.query.lower())}
+    tables = {table: columns for table, columns in plain_tables_of(database).items() if table in words}
+    return Request(database.absolute(), tables, questions, as_of)
+
+
 def predict_people(
-    model: PublishedModel, file: Path, person: str | None, as_of: int, home: Path | None = None
+    model: PublishedModel,
+    file: Path,
+    person: str | None,
+    as_of: int,
+    home: Path | None = None,
+    own: OwnEnsemble | None = None,
 ) -> Iterator[Prediction]:
     """One prediction per row of a CSV (or JSON Lines) file, or per value of the column `person`.
 
     Each person's rows alone are that person's table, as on a peer. Of a model of single records each row is one. Raises
     `Malformed` for a model that reads several tables, and for a file whose columns lack what the model's queries read.
-    Raises `Refused` for people of several records.
+    Raises `Refused` for people of several records. `own`: predicts in the model's place.
     """
     if person is not None and _of_records(model):
         raise Refused(say("this model predicts for one record, and each row is one; leave --person out"))
@@ -213,7 +241,7 @@ def predict_people(
             )
         for who, rows in _people(everyone, table, columns, person):
             import_rows(alone, table, columns, rows, durable=False)
-            yield _predict(model, who, alone, as_of)
+            yield _predict(model, who, alone, as_of, own)
 
 
 @contextmanager
@@ -268,7 +296,7 @@ def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable
     return count
 
 
-def _predict(model: PublishedModel, who: str, database: Path, as_of: int) -> Prediction:
+def _predict(model: PublishedModel, who: str, database: Path, as_of: int, own: OwnEnsemble | None) -> Prediction:
     if not _of_records(model):
         return _prediction(model, who, evaluate_here(database, model.features, model.label, as_of).values)
     with opened(database, seconds=LONGEST_EVALUATION) as sandbox:
@@ -278,11 +306,13 @@ def _predict(model: PublishedModel, who: str, database: Path, as_of: int) -> Pre
         feature.name: None if outcome is None else value_of(feature.kind, outcome)
         for feature, outcome in zip(model.features, found, strict=True)
     }
-    return _prediction(model, who, values)
+    return _prediction(model, who, values, own)
 
 
-def _prediction(model: PublishedModel, who: str, values: Mapping[str, Value]) -> Prediction:
-    found = model.predict(values)
+def _prediction(
+    model: PublishedModel, who: str, values: Mapping[str, Value], own: OwnEnsemble | None = None
+) -> Prediction:
+    found = (own or model).predict(values)
     return Prediction(who, found.probability, model.threshold, found.positive, found.moved_by, found.value)
 
 

@@ -179,6 +179,12 @@ def predict(
         str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the predictions of --people to this new CSV.")] = None,
+    own: Annotated[
+        bool, typer.Option("--own", help="Beside models of groups, with --people: one of your own records too.")
+    ] = False,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="With --own: weigh models by a fourth of your records, held back.")
+    ] = False,
     as_of: Annotated[int | None, typer.Option(help="Unix time that the queries count as now.")] = None,
     home: HomeOption = DEFAULT_HOME,
     route: RouteOption = "auto",
@@ -188,6 +194,8 @@ def predict(
     from peer import predict as local
     from peer.protocols.installed import PROTOCOLS
 
+    if (own and people is None) or (weighted and not own):
+        raise Refused("--own takes --people, and --weighted takes --own")
     if output is not None:
         _demand_new(output)
     instant = int(time.time()) if as_of is None else as_of
@@ -198,13 +206,17 @@ def predict(
 
         routes, (invite, hold) = routes_of(route, home), _named(source, home)
         model = finished(local.fetch_model(AggregatorClient(invite, routes), hold), routes.close)
+    mine = None
     if people is None:
         data = existing_home(home).data_path
         for line in local.unfit(model, data):
             _warn(f"{line}; it counts as missing. `anonml peer import FILE --table TABLE`")
         predictions = iter([local.predict_own(model, data, instant)])
     else:
-        predictions = local.predict_people(model, people, person, instant, home)
+        mine = local.own_beside(model, existing_home(home).data_path, instant, weighted) if own else None
+        for line in mine.left_out if mine else ():
+            _warn(line)
+        predictions = local.predict_people(model, people, person, instant, home, mine)
     if doubt := local.caution(model):
         Terminal(stderr=True).print(styled("[bold yellow]caution:[/] {doubt}", doubt=inline(doubt)))
     for line in local.belief(model):
@@ -217,8 +229,9 @@ def predict(
         print_json([prediction_json(prediction) for prediction in predicted])
         return
     name = local.predicted_name(model)
+    reasons = len(mine.judged) if mine else MOST_REASONS if people is None else 0
     for prediction in predicted:
-        show_prediction(prediction, name, people is not None, MOST_REASONS if people is None else 0)
+        show_prediction(prediction, name, people is not None, reasons)
 
 
 def report(

@@ -33,6 +33,8 @@ from tests.support.tries import every
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 6
+LETTERS = {"masks": 5, "groups": 7}
+"""Rounds of those without tellers."""
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +55,7 @@ def test_each_party_holds_its_records_and_the_study_asks_for_as_many(example: st
     scene = parties.scene(example, FEW, 3, None)
     study, each = manifest_of(scene), parties.RECORDS[example]
     unit = "person" if example == "transfer" else "record"
-    assert study.records == Records(each, unit, each) and study.protocol == ("masks" if example == "masks" else "sum")
+    assert study.records == Records(each, unit, each) and study.protocol == (example if example in LETTERS else "sum")
     assert [len(party["rows"]) for party in scene.peers] == [len(records) for records in scene.held] == [each] * FEW
     assert len(scene.train) == each * FEW and len(scene.test) == 300 and scene.made_up
     assert scene.peers == parties.scene(example, FEW, 3, None).peers != parties.scene(example, FEW, 4, None).peers
@@ -109,6 +111,7 @@ def test_a_demo_of_few_parties(example: str, tmp_path: Path) -> None:
     done = subprocess.run(call, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     figures: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    packets = 5 if example == "masks" else 1
+    packets = LETTERS.get(example, 1)
     assert faults(figures) == [] and figures["enrolled"] == FEW and figures["accepted"] == FEW * packets
+    assert figures.get("groups") == (4 if example == "groups" else None)
     assert figures["models"]["without noise"][1] > 0.7 and figures["models"]["majority"][1] == 0.5

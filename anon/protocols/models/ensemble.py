@@ -20,7 +20,7 @@ from anon.protocols.models.published import Contribution, ModelScore
 from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label
 from anon.study.structuring import LEFT_OUT
-from anon.text.sentences import say
+from anon.text.sentences import Sentence, say
 
 FORM: Final = "ensemble"
 VERSION: Final = 1
@@ -43,6 +43,11 @@ class GroupModel:
     members: int
     weights: tuple[float, ...]
     intercept: float
+
+
+def named(model: GroupModel) -> Sentence:
+    """The name of a group's model, as its say is told."""
+    return say("model {group} of aggregation {aggregation}", group=model.group, aggregation=model.aggregation)
 
 
 @frozen(slots=False)
@@ -94,12 +99,9 @@ class EnsembleModel:
         probability = math.fsum(scores) / len(scores)
         if self.shown is False:
             return ModelScore(probability, None)
-        said = (
-            say("model {group} of aggregation {aggregation}", group=model.group, aggregation=model.aggregation)
-            for model in self.models
-        )
         parts = tuple(
-            Contribution((name,), (2 * score - 1) / len(scores)) for name, score in zip(said, scores, strict=True)
+            Contribution((named(model),), (2 * score - 1) / len(scores))
+            for model, score in zip(self.models, scores, strict=True)
         )
         return ModelScore(probability, probability >= self.threshold - TOLERANCE, parts)
 
