@@ -75,4 +75,4 @@ def test_strangers_queries_run_here_only_over_a_file_of_people() -> None:
     users -= {"peer/run/leaving.py"}  # a function of that name that opens secrets
     assert users == {"peer/data/evaluate_here.py", "peer/data/readiness.py", "peer/predict.py"}
     predicting = (ROOT / "peer/predict.py").read_text("utf-8")
-    assert predicting.count("evaluate_here(") == 1 and "yield _predict(model, who, alone, as_of)" in predicting
+    assert predicting.count("evaluate_here(") == 1 and "yield _predict(model, who, alone, as_of, own)" in predicting
