@@ -12,10 +12,10 @@ from aggregator.lab.planning.letters import letters_plan, letters_words, with_ro
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.charge import Measure, Unit
 from anon.protocols.contract import MODEL
+from anon.protocols.cost_words import epsilon_of
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.sum.groups.drawing import OPENED, SHARES, TOLD, survey_of
 from anon.protocols.sum.groups.layout import Grouping, grouping_of, longest, weights_of, weights_survey
-from anon.protocols.sum.groups.shared import promised
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.records import Records
 from anon.wire.cbor import encode
@@ -123,7 +123,8 @@ def test_the_charge_is_of_as_many_sums_with_the_noise_of_one_receiver(aggregatio
     assert (charge.measure, charge.unit) == (Measure.ZCDP, Unit.RECORD)
     each = Fraction(shape.sensitivity_squared("replace-one") * 10**9) / (2 * grouping_of(study.part).noise)
     assert 0 <= charge.amount - aggregations * each < aggregations
-    assert 0.99 * 10**9 < promised(study) <= 10**9
+    assert 0.99 * 10**9 < epsilon_of(study) <= 10**9
+    assert any("keeps to epsilon 1 " in line for line in protocol_of(study).odds(study)), "one epsilon in all texts"
     assert len(study.surveys) == len(study.slots) == 1 + 3 * aggregations
     more = manifest(groups_study(aggregations=aggregations, receivers=4))
     assert charge_of(more).amount == charge.amount

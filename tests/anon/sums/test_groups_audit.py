@@ -14,10 +14,10 @@ import pytest
 from scipy.stats import beta
 
 from anon.noise.discrete_gaussian import DiscreteGaussian
+from anon.protocols.cost_words import epsilon_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.groups.drawing import told
 from anon.protocols.sum.groups.layout import weights_survey
-from anon.protocols.sum.groups.shared import promised
 from anon.protocols.sum.vector import vector_of
 from tests.support.groups_study import HELD, groups_study
 from tests.support.groups_table import Table, manifest
@@ -65,11 +65,11 @@ def least_epsilon(neighbours: str, part: Fraction, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("neighbours", OTHERS)
 def test_no_audit_finds_more_than_the_promise(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By chance alone it does in at most 2 of 10,000 draws; the tables' seeds are fixed."""
-    assert least_epsilon(neighbours, Fraction(1), monkeypatch) <= promised(STUDY) / 10**9
+    assert least_epsilon(neighbours, Fraction(1), monkeypatch) <= epsilon_of(STUDY) / 10**9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", OTHERS)
 def test_the_audit_finds_noise_that_is_too_small(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fiftieth of its length."""
-    assert least_epsilon(neighbours, Fraction(1, 2500), monkeypatch) > promised(STUDY) / 10**9
+    assert least_epsilon(neighbours, Fraction(1, 2500), monkeypatch) > epsilon_of(STUDY) / 10**9

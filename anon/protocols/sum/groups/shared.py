@@ -68,6 +68,10 @@ class GroupsShared(WrittenSum):
         rho = grouping.aggregations * rho_of(weights, grouping)
         return Charge(Measure.ZCDP, rho, Unit(unit_of(weights)), condition=condition)
 
+    def promised(self, study: Manifest) -> NanoEpsilon:
+        """See `CentralPart`."""
+        return _exact_epsilon(study)
+
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """One for each survey. Each aggregation is a session: who misses one of its rounds comes back in the next."""
         return tuple(
@@ -163,7 +167,7 @@ def drawn_groups(study: Manifest, aggregation: int, pages: Pages) -> tuple[Group
 
 
 @lru_cache(maxsize=64)
-def promised(study: Manifest) -> NanoEpsilon:
+def _exact_epsilon(study: Manifest) -> NanoEpsilon:
     """The central epsilon of all that is published, at `DELTA`."""
     grouping, shape = grouping_of(study.part), weights_of(weights_survey(study))
     changed = shape.changed("replace-one")
@@ -172,7 +176,7 @@ def promised(study: Manifest) -> NanoEpsilon:
 
 
 def _promise(study: Manifest) -> Sentence:
-    figures = {"epsilon": Figure(f"{-(-promised(study) // 10**7) / 100:g}"), "delta": Figure(f"{DELTA:f}")}
+    figures = {"epsilon": Figure(f"{-(-_exact_epsilon(study) // 10**7) / 100:g}"), "delta": Figure(f"{DELTA:f}")}
     if study.records is not None and study.records.unit == RECORD:
         return say(
             "Each receiver adds up the shares it was sent, and adds noise. All that is published keeps to epsilon "
