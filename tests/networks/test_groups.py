@@ -95,6 +95,7 @@ async def test_published_sums_less_noted_noise_are_those_of_the_groups(
         assert isinstance(model, EnsembleModel) and len(model.models) == 5 and model.many
         assert [one.members for one in model.models] == [4] * 5
         page = bodies["report", 0].decode()
+        assert "teller" not in page and "no single packet was opened" not in page
         assert page.count("none: a receiver told no sum") == 1 and "The models with a" in page
         result = await audited(world, bodies)
         assert result.ok, result.lines()

@@ -69,6 +69,8 @@ async def test_a_sum_is_right_to_the_unit_and_audited(tmp_path: Path, quiet: Non
         assert found is not None and found[:1] == [16 * 16 * 4]
         bodies = await published(world.live)
         assert ("model", 0) in bodies
+        report = bodies["report", 0].decode()
+        assert "teller" not in report and "no single packet was opened" not in report
         result = audit_documents(
             encode_chain(world.live.chain), dict(enumerate(bodies.values())), contents=await all_contents(world.live)
         )
