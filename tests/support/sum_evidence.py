@@ -134,7 +134,8 @@ class Evidence:
         """The vector that a peer has for a round, computed anew from the data on its disk."""
         manifest, documents = self.study.manifest, self.study.documents()
         survey = manifest.surveys[turn]
-        told = told_before(manifest, survey, read_sums(manifest, documents, turn))
+        sums = read_sums(manifest, documents, turn) if manifest.protocol == "sum" else []  # others have pages
+        told = told_before(manifest, survey, sums)
         return vector_of(manifest, survey, self._record(peer), told, documents.get(GIVEN, b""))
 
     def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
