@@ -24,7 +24,6 @@ from attrs import define, evolve, field, frozen
 from aggregator.app import AggregatorApp
 from aggregator.audit import AuditResult, audit_documents
 from aggregator.audit.buckets import Contents
-from aggregator.network.http import accepting
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Unreachable
 from anon.ldp import RandomBytes
@@ -165,8 +164,8 @@ class MemoryRoute:
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         """See `Route`."""
         request = self._left(path, body)
-        said = self.says(body)
-        answer = encode_reply(said) if said else await accepting(self.live, request.what)(body)
+        takes = {"enrol": self.live.enrol, "withdraw": self.live.withdraw, "packets": self.live.submit}
+        answer = encode_reply(self.says(body) or await takes[request.what](body))
         if self.mute(request.what, request.at):
             raise Unreachable("mute")
         request.answer = answer

@@ -1,7 +1,7 @@
 """The HTTP surface of docs/protocol.md: seven endpoints, and nothing in any answer but what is asked for.
 
-An accepted enrolment is told the minute. No other answer carries a clock. None carries a version, a length that depends
-on the sender, or anything of the request, malformed ones included; nothing about a connection is logged or kept.
+No answer carries a clock, a version, a length that depends on the sender, or anything of the request, malformed ones
+included; nothing about a connection is logged or kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aggregator.store.crash_points import crash_point
 from aggregator.study.live import LiveStudy
 from anon.serving.quiet_http import QuietResponse, QuietStream, closing, listen, listen_unix, read_body
 from anon.serving.short_posts import Send, ShortPost
-from anon.wire.replies import ACCEPTED, encode_reply
+from anon.wire.replies import encode_reply
 
 _DOCUMENTS = r"documents/(0|[1-9]\d{0,8})(?:-([1-9]\d{0,8}))?"
 _BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
@@ -27,8 +27,6 @@ PIECE = 64 * 1024
 """Bytes of a document that are handed to a connection at once."""
 
 Studies = Mapping[bytes, LiveStudy]
-Accept = Callable[[bytes], Awaitable[bytes]]
-"""Takes a post; gives the reply's bytes."""
 
 
 class Surface:
@@ -44,12 +42,12 @@ class Surface:
         if match is None or study is None:
             return None
         name = match[2].decode()
-        accept = accepting(study, name)
+        accept = _accepting(study, name)
 
         async def work(body: bytes, send: Send) -> None:
-            reply = await accept(body)
+            word = await accept(body)
             crash_point("before-answer")
-            send(200, reply)
+            send(200, encode_reply(word))
             crash_point("after-answer")
 
         return ShortPost(_limit(study, name), work)
@@ -72,7 +70,7 @@ class Surface:
             return closing(404) if bucket is None else await _in_pieces(request, [bucket])
         if request.method != "POST" or name not in ("enrol", "withdraw", "packets"):
             return closing(404)
-        return await _post(request, accepting(study, name), _limit(study, name))
+        return await _post(request, _accepting(study, name), _limit(study, name))
 
 
 async def start(studies: Studies, host: str, port: int, shared: bool = False) -> tuple[web.ServerRunner, int]:
@@ -88,13 +86,13 @@ async def start_unix(studies: Studies, path: Path) -> web.ServerRunner:
     return await listen_unix(surface.answer, path, surface.short_post)
 
 
-async def _post(request: web.BaseRequest, accept: Accept, limit: int) -> web.StreamResponse:
+async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:
     body = await read_body(request, limit)
     if body is None:
         return closing(200, encode_reply("wrong-size"))
-    reply = await accept(body)
+    word = await accept(body)
     crash_point("before-answer")
-    response = QuietResponse(body=reply)
+    response = QuietResponse(body=encode_reply(word))
     await response.prepare(request)
     await response.write_eof()
     crash_point("after-answer")
@@ -115,15 +113,8 @@ async def _in_pieces(request: web.BaseRequest, bodies: Sequence[bytes | memoryvi
     return response
 
 
-def accepting(study: LiveStudy, name: str) -> Accept:
-    """The way in for posts of this name: `enrol`, `withdraw` or `packets`."""
-    decide = {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}[name]
-
-    async def accept(body: bytes) -> bytes:
-        word = await decide(body)
-        return encode_reply(word, study.now() if (name, word) == ("enrol", ACCEPTED) else None)
-
-    return accept
+def _accepting(study: LiveStudy, name: str) -> Callable[[bytes], Awaitable[str]]:
+    return {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}[name]
 
 
 def _limit(study: LiveStudy, name: str) -> int:

@@ -86,7 +86,6 @@ class LiveStudy:
         self.turn: int
         self.phase, self.turn = read_word(progress.phase, progress.turn, self._words)
         self.answers = Answers(self.study, tools.answers)
-        self.now = tools.now
         rules = PacketRules(self.study, self.manifest, secrets.sealing_key)
         self.packet_intake = PacketIntake(rules, tools.packets, tools.workers, tools.now)
         self.packet_intake.frozen_until = progress.frozen

@@ -18,7 +18,7 @@ from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
 from anon.wire.invite import Invite
 from anon.wire.packets import SealedPacket
-from anon.wire.replies import REPLY_BYTES, parse_admission, parse_reply
+from anon.wire.replies import REPLY_BYTES, parse_reply
 from peer.rules.checks import check_continued, demand_length
 from peer.store.crash_points import crash_point
 from peer.threads import heads_off_loop, off_loop
@@ -91,24 +91,24 @@ class AggregatorClient:
             parse_bucket, await self._get(f"buckets/{head.number}/{number}", longest), document, number
         )
 
-    async def enrol(self, sealed: bytes) -> tuple[str, int]:
-        """Send a stored enrolment; the aggregator's word, and if that is `accepted` its time in unix seconds."""
+    async def enrol(self, sealed: bytes) -> str:
+        """Send a stored enrolment; the aggregator's word."""
         crash_point("before-send-of-enrolment")
-        admission = parse_admission(await self._post("enrol", sealed))
+        word = await self._post("enrol", sealed)
         crash_point("after-send-of-enrolment")
-        return admission
+        return word
 
     async def withdraw(self, sealed: bytes) -> str:
         """Send a stored withdrawal; the aggregator's word."""
         crash_point("before-send-of-withdrawal")
-        word = parse_reply(await self._post("withdraw", sealed))
+        word = await self._post("withdraw", sealed)
         crash_point("after-send-of-withdrawal")
         return word
 
     async def submit(self, packet: SealedPacket) -> str:
         """Send a packet out of the journal; the aggregator's word."""
         crash_point("before-send-of-packet")
-        word = parse_reply(await self._post("packets", packet.ciphertext))
+        word = await self._post("packets", packet.ciphertext)
         crash_point("after-send-of-packet")
         return word
 
@@ -126,14 +126,14 @@ class AggregatorClient:
             ))
         return answer.body
 
-    async def _post(self, what: str, body: bytes) -> bytes:
+    async def _post(self, what: str, body: bytes) -> str:
         answer = await self.route.post(self._drawn_address(), self._path(what), body, REPLY_BYTES)
         if answer.status != 200:
             raise Unreachable(say(
                 "the aggregator did not take it (status {status}); it is tried again later",
                 status=answer.status,
             ))
-        return answer.body
+        return parse_reply(answer.body)
 
     def _drawn_address(self) -> str:
         """For one exchange: uniform over the addresses, and independent of the peer, of what is sent and of the last.

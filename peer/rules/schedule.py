@@ -44,6 +44,8 @@ LONGEST_OPENING = 3600.0
 
 LEAST_WAIT = 0.25
 """Seconds between two attempts to fetch something."""
+LEAST_LOOK = 60.0
+"""Seconds before enrolment closes from which on nobody looks for the roster any more."""
 
 RandomBytes = Callable[[int], bytes]
 
@@ -147,3 +149,21 @@ def next_end(manifest: Manifest, now: float) -> float:
     margin = manifest.timetable.margin
     ends = [manifest.timetable.enrol_closes, *(window.closes - margin for window in manifest.windows)]
     return min((float(end) for end in ends if end > now), default=inf)
+
+
+def may_look(table: Timetable, now: float) -> bool:
+    """True if so much is left of enrolment that a peer which waits for the roster looks if it is there already."""
+    return table.enrol_closes - now > max(LEAST_LOOK, (table.settled - table.enrol_closes) / 4)
+
+
+def draw_look(manifest: Manifest, now: float, random_bytes: RandomBytes) -> float:
+    """When it looks next: after 3/10 to 5/10 of what is left. Who finds a roster has a clock that is behind.
+
+    The looks begin where twice as much is left of enrolment as the study lasts from then to its last window's end. The
+    first has at least that much left: a clock that is behind by more lets no packet leave (`peer.run.plan.earliest`),
+    whatever a look shows. So how many looks there are follows from the public timetable alone.
+    """
+    closes = manifest.timetable.enrol_closes
+    after = max(window.closes for window in manifest.windows) - closes
+    start = max(now, closes - 2.0 * after)
+    return start + (closes - start) * uniform(0.3, 0.5, random_bytes)

@@ -71,8 +71,7 @@ class StudyClock:
     def __init__(self, now: Callable[[], float], corrected: Callable[[], float]) -> None:
         self._now, self._corrected = now, corrected
         self._behind, self._corrected_then = 0.0, 0.0
-        self.told = 0.0
-        """Seconds that this clock is behind the aggregator's, by its own word; 0.0 once a document has said it."""
+        self._still_open: float | None = None
 
     def __call__(self) -> float:
         """The time of this study."""
@@ -83,18 +82,16 @@ class StudyClock:
         """Seconds that the home's clock is behind: what was proven, less what it was corrected by since."""
         return max(0.0, self._behind - (self._corrected() - self._corrected_then))
 
-    def tell(self, time: float) -> None:
-        """Remember the aggregator's clock, of which it said this, in unix seconds."""
-        self.told = max(0.0, time - self())
-
     def compare(self, manifest: Manifest, chain: Sequence[SignedHead]) -> None:
-        """Take what a verified chain proves, which is the least that this clock is behind. The aggregator's word is
-        taken where it says more, by the settling time at most: the roster is fetched within that."""
-        least = proven_time(manifest, chain) - self()
-        if least > LATE:
-            most = least + manifest.timetable.settled - manifest.timetable.enrol_closes
-            self._behind, self._corrected_then = self.behind + min(max(least, self.told), most), self._corrected()
-            self.told = 0.0
+        """Take what a verified chain proves. Between two looks lies the truth; the most is taken, because a packet that
+        comes too early is sent again and one that comes too late is lost."""
+        now, proven = self(), proven_time(manifest, chain)
+        if proven - now > LATE:
+            first = proven <= manifest.timetable.enrol_closes and self._still_open is not None
+            looked = min(now, self._still_open) if first and self._still_open is not None else now
+            self._behind, self._corrected_then = self.behind + proven - looked, self._corrected()
+        if proven < manifest.timetable.enrol_closes:
+            self._still_open = now
 
 
 def proven_time(manifest: Manifest, chain: Sequence[SignedHead]) -> float:

@@ -18,17 +18,12 @@ from peer.store.records import ConsentedStudy, LeavingStudy
 
 
 async def enrol(run: StudyRun, exchanges: Exchanges, study: ConsentedStudy) -> None:
-    """Deliver the stored enrolment, and draw when to fetch the closed roster.
-
-    The reply tells if this machine's clock is behind. That alone moves this one fetch and nothing else: a lie brings it
-    too early, to no roster.
-    """
-    word, told = await exchanges.reply(run.tools.client(study).enrol(study.enrolment))
+    """Deliver the stored enrolment, and draw when to fetch the closed roster."""
+    word = await exchanges.word(run.tools.client(study).enrol(study.enrolment))
     if word == ACCEPTED:
-        run.now.tell(told)
         table = study.manifest.timetable
         due = draw_fetch_time(table.enrol_closes, table.settled, run.now(), run.tools.random_bytes)
-        run.store.record_enrolled(study.study, due - run.now.told)
+        run.store.record_enrolled(study.study, due)
     elif word == BUSY:
         raise Later
     else:
@@ -39,7 +34,7 @@ async def withdraw(run: StudyRun, exchanges: Exchanges, study: LeavingStudy) -> 
     """Deliver the withdrawal, as long as enrolment is open."""
     if run.now() >= study.manifest.timetable.enrol_closes:
         return run.store.settle_withdrawal(study.study, say("you left; enrolment had closed, nothing is sent"))
-    word = await exchanges.reply(run.tools.client(study).withdraw(study.withdrawal))
+    word = await exchanges.word(run.tools.client(study).withdraw(study.withdrawal))
     if word == BUSY:
         raise Later
     reason = say("you left") if word == WITHDRAWN else say("you left; {answer}", answer=reply_sentence(word))

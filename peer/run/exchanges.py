@@ -83,8 +83,8 @@ class Exchanges:
             self._run.store.trouble(self._run.study, troubles)
         self._troubles = troubles
 
-    async def reply(self, answer: Awaitable[_T]) -> _T:
-        """The aggregator's reply to a post. Raises `Later`."""
+    async def word(self, answer: Awaitable[str]) -> str:
+        """The aggregator's word. Raises `Later`."""
         try:
             return await self.answered(answer)
         except FETCH_FAULTS:

@@ -43,6 +43,11 @@ class Begin:
 
 
 @frozen
+class Look:
+    """Look for a roster before it can be there: whoever finds one has a clock that is behind (`peer.run.clock`)."""
+
+
+@frozen
 class GoOnWithout:
     """Make the first packets of an evaluation that was broken off: what is not known counts as missing."""
 
@@ -133,12 +138,12 @@ class GiveUpTranscripts:
 
 
 Job = (
-    Enrol | Withdraw | Verify | FetchMembers | Begin | GoOnWithout | Answer | Miss
+    Enrol | Withdraw | Verify | FetchMembers | Begin | Look | GoOnWithout | Answer | Miss
     | CheckHeads | CheckBefore | Send | Settle
     | ChooseTranscripts | FetchDigests | Receive | Conclude | GiveUpTranscripts
 )
 YIELDING = (
-    Verify, FetchMembers, Begin, Answer, CheckHeads, CheckBefore, Send,
+    Verify, FetchMembers, Begin, Look, Answer, CheckHeads, CheckBefore, Send,
     ChooseTranscripts, FetchDigests, Receive,
 )  # fmt: skip
 """Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""

@@ -35,10 +35,12 @@ from peer.rules.schedule import (
     TOLERANCE,
     RandomBytes,
     draw_fetch_time,
+    draw_look,
     draw_spread,
     draw_wait,
     in_time,
     making_allowance,
+    may_look,
     next_end,
     overdue,
     published_before,
@@ -58,6 +60,7 @@ from peer.run.jobs import (
     GiveUpTranscripts,
     GoOnWithout,
     Job,
+    Look,
     Miss,
     Receive,
     RunnerMemory,
@@ -168,13 +171,7 @@ def _verify_unacknowledged(study: ConsentedStudy, inputs: PlanInputs) -> Timed:
 
 
 def _verify(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
-    """At the time that was drawn. Where that was too early by this clock, and brought nothing, by this clock."""
-    table = study.manifest.timetable
-    if inputs.memory.opening is not None:
-        return
-    if study.due < table.enrol_closes and inputs.memory.failures(Verify()):
-        yield inputs.timed(Verify(), partial(draw_fetch_time, table.enrol_closes, table.settled, inputs.now))
-    else:
+    if inputs.memory.opening is None:
         yield inputs.at(Verify(), study.due)
 
 
@@ -184,6 +181,12 @@ def _open_buckets(_study: Study, inputs: PlanInputs) -> Timed:
         yield inputs.at(Begin(), opening.begins)
         for number in opening.lacking if inputs.now < opening.begins else ():
             yield inputs.apart(FetchMembers(number), partial(uniform, inputs.now, opening.begins))
+
+
+def _look(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
+    table = study.manifest.timetable
+    if Look() in inputs.memory.drawn or may_look(table, inputs.now):
+        yield inputs.timed(Look(), partial(draw_look, study.manifest, inputs.now))
 
 
 def _go_on_without(study: EvaluatingStudy, inputs: PlanInputs) -> Timed:
@@ -277,7 +280,7 @@ Rule = Callable[[Any, PlanInputs], Timed]
 _COLLECTING: tuple[Rule, ...] = (_answer, _miss, _check_before, _send, _check_heads, _settle)
 JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
     ConsentedStudy: (_enrol, _verify_unacknowledged, _open_buckets),
-    EnrolledStudy: (_verify, _open_buckets),
+    EnrolledStudy: (_verify, _open_buckets, _look),
     EvaluatingStudy: (_go_on_without,),
     AnsweringStudy: _COLLECTING,
     DecidedStudy: _COLLECTING,

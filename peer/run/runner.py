@@ -28,6 +28,7 @@ from peer.run.jobs import (
     GiveUpTranscripts,
     GoOnWithout,
     Job,
+    Look,
     Miss,
     Receive,
     Send,
@@ -38,7 +39,7 @@ from peer.run.jobs import (
 from peer.run.packets.making import answer, go_on_without, miss, settle_if_done
 from peer.run.plan import next_job, retry_at
 from peer.run.send import check_before, check_heads, put_off, send
-from peer.run.verify import begin, fetch_again, fetch_members, verify
+from peer.run.verify import begin, fetch_again, fetch_members, look, verify
 from peer.store.manifests import ManifestRefused
 from peer.store.records import (
     ConsentedStudy,
@@ -149,6 +150,8 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
             await fetch_members(run, exchanges, joined, fetch)
         case Begin(), (ConsentedStudy() | EnrolledStudy()) as joined:
             await begin(run, joined)
+        case Look(), EnrolledStudy() as enrolled:
+            await look(run, exchanges, enrolled)
         case Withdraw(), LeavingStudy() as leaving:
             await withdraw(run, exchanges, leaving)
         case GoOnWithout(), EvaluatingStudy() as evaluating:

@@ -22,11 +22,17 @@ from peer.rules.schedule import draw_begin, evaluation_allowance
 from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
-from peer.run.jobs import BucketOpening, FetchMembers
+from peer.run.jobs import BucketOpening, FetchMembers, Look
 from peer.run.packets.inputs import PacketInputs
 from peer.run.packets.making import asked_at_first, first_cover, make_by_deadline, without_answers
-from peer.store.records import ConsentedStudy, Evaluation, JoinedStudy, Study, VerifiedEnrolment
+from peer.store.records import ConsentedStudy, EnrolledStudy, Evaluation, JoinedStudy, Study, VerifiedEnrolment
 from peer.threads import off_loop
+
+
+async def look(run: StudyRun, exchanges: Exchanges, study: EnrolledStudy) -> None:
+    """See whether a roster is there already. The next look is drawn anew, whatever comes of this one."""
+    run.memory = run.memory.without_time(Look())
+    await exchanges.chain(study)
 
 
 async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> None:

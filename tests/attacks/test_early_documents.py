@@ -8,15 +8,14 @@ import pytest
 
 from peer.app import PeerApp
 from peer.store.records import PacketKey
-from tests.attacks.test_silence import Machine, Misleading, sent_at
-from tests.support.fake_aggregator import DECLARED
+from tests.attacks.test_silence import Machine, sent_at
+from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
 DAY = DECLARED.replace('enrol = "1h"', 'enrol = "1d"')
 
 
-async def enrolled(folder: Path, text: str, ahead: float = 0.0) -> tuple[Machine, PeerApp]:
-    aggregator = Misleading.with_study(text)
-    aggregator.ahead = ahead
+async def enrolled(folder: Path, text: str) -> tuple[Machine, PeerApp]:
+    aggregator = FakeAggregator.with_study(text)
     aggregator.clock.seconds += 600.0
     machine = Machine(aggregator)  # its clock is right
     app = machine.started(folder)
@@ -28,10 +27,9 @@ async def enrolled(folder: Path, text: str, ahead: float = 0.0) -> tuple[Machine
 
 @pytest.mark.parametrize("collect", ["1h", "2d"])
 async def test_a_roster_shown_early_makes_no_packet_leave_before_its_window(tmp_path: Path, collect: str) -> None:
-    """The aggregator tells one peer that it is twelve hours later, closes the roster and shows it. That peer's clock is
-    right, and no other packet comes before the window opens: an early one would be known for that peer's, and so would
-    its next."""
-    machine, app = await enrolled(tmp_path, DAY.replace('collect = "1h"', f'collect = "{collect}"'), 12 * 3600.0)
+    """The aggregator closes the roster within, and shows it to whoever looks first. That peer's clock is right, and no
+    other packet comes before the window opens: an early one would be known for that peer's, and so would its next."""
+    machine, app = await enrolled(tmp_path, DAY.replace('collect = "1h"', f'collect = "{collect}"'))
     aggregator = machine.aggregator
     aggregator.close(early=True)
     window, margin = aggregator.manifest.windows[0], aggregator.manifest.timetable.margin

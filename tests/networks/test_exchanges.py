@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("answered_at_once")
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 ROW = re.compile(r"\| (?P<what>[^|]+) \| (?P<cuts>\d+(?: to \d+)?) \| (?P<quantile>\d+(?: to \d+)?) \| [^|]+ \|")
-BETWEEN = "heads, "
+WATCHED, BETWEEN = "heads while enrolment is open", "heads, "
 
 
 def _listed(design: str) -> dict[str, tuple[int, int]]:
@@ -31,7 +31,7 @@ def _seen(world: World, number: int) -> Counter[str]:
     """One peer's exchanges under the names of the table. Heads between enrolment and the last window are counted
     together: a check may be drawn before or within its window."""
     requests = world.routes[number].requests
-    ends = max(window.closes for window in world.windows)
+    closes, ends = world.live.manifest.timetable.enrol_closes, max(window.closes for window in world.windows)
     kinds = {f"documents/{one.head.number}": one.head.kind for one in world.live.chain}
     joined = next(at for at, one in enumerate(requests) if one.what == "enrol")
     found: Counter[str] = Counter()
@@ -41,7 +41,7 @@ def _seen(world: World, number: int) -> Counter[str]:
         elif at < joined:
             found["heads and manifest, at `join`"] += 1
         elif one.what == "heads":
-            found[BETWEEN if one.at < ends else "heads after the last window"] += 1
+            found[WATCHED if one.at < closes else BETWEEN if one.at < ends else "heads after the last window"] += 1
         elif kinds.get(one.what) in ("roster", "seed", "credentials"):
             found["roster, seed, credentials"] += 1
         else:
@@ -53,7 +53,7 @@ def _seen(world: World, number: int) -> Counter[str]:
 async def test_a_life_has_the_exchanges_that_the_page_lists(tmp_path: Path, design: str) -> None:
     listed = _listed(design)
     between = [what for what in listed if what.startswith(BETWEEN)]
-    assert len(listed) == 11 and len(between) == 4
+    assert len(listed) == 12 and len(between) == 4
     listed[BETWEEN] = (sum(listed.pop(what)[0] for what in between),) * 2
     async with in_memory(tmp_path / "aggregator", study_text(design)) as world:
         await world.settle_in(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,9 +12,11 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.study.manifest import Manifest
 from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
+from peer.rules.schedule import draw_look, may_look
 from peer.run import jobs
 from peer.run.departures import DepartureTimes
 from peer.run.jobs import (
@@ -23,6 +26,7 @@ from peer.run.jobs import (
     CheckHeads,
     DueJob,
     Job,
+    Look,
     Miss,
     RunnerMemory,
     Send,
@@ -35,6 +39,7 @@ from peer.run.plan import (
     JOBS,
     Hindrance,
     PlanInputs,
+    earliest,
     held_up,
     hindrance,
     next_job,
@@ -264,7 +269,7 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
 ) -> None:
     window = AGGREGATORS[0].manifest.windows[0]
     times = RunnerMemory().with_end(Answer(window), ended)
-    fetches = (Verify(), Answer(window), CheckHeads(window, 0), jobs.ChooseTranscripts())
+    fetches = (Verify(), Look(), Answer(window), CheckHeads(window, 0), jobs.ChooseTranscripts())
     for job in (*fetches, CheckBefore(3, due), Send(3, due)):
         assert isinstance(job, YIELDING)
         assert held_up(times, job, due, now) == (due < ended <= now)
@@ -281,7 +286,7 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
     seed=seeds,
     failures=st.integers(0, 30),
     left=st.floats(1, 4000),
-    which=st.sampled_from([Verify(), Withdraw()]),
+    which=st.sampled_from([Verify(), Look(), Withdraw()]),
 )
 def test_a_retry_comes_before_the_end_that_it_is_for(
     study: AnsweringStudy, seed: int, failures: int, left: float, which: Job
@@ -291,6 +296,41 @@ def test_a_retry_comes_before_the_end_that_it_is_for(
     at = retry_at(manifest, which, failures, end - left, Random(seed).randbytes)
     margin = 0.0 if which == Withdraw() else manifest.timetable.margin
     assert end - left < at <= end - left + max(0.25, margin / 20, 3 / 8 * left)
+
+
+WEEK = 7 * 86400
+
+
+def looks(collect: str, share: bytes) -> tuple[Manifest, list[float]]:
+    """A study that enrols for a week and settles for an hour, and the seconds that are left of the week at each
+    look."""
+    text = DECLARED.replace('enrol = "1h"', 'enrol = "7d"').replace('settle = "10m"', 'settle = "1h"')
+    manifest = FakeAggregator.with_study(text.replace('collect = "1h"', f'collect = "{collect}"')).manifest
+    now, left = float(manifest.timetable.enrol_closes - WEEK), list[float]()
+    while may_look(manifest.timetable, now):
+        now = draw_look(manifest, now, lambda size: share)
+        left.append(manifest.timetable.enrol_closes - now)
+    return manifest, left
+
+
+@pytest.mark.parametrize(("collect", "fewest", "most"), [("1h", 4, 8), ("1d", 8, 15), ("7d", 10, 19)])
+def test_looks_for_an_early_roster_are_few_and_follow_from_the_timetable(collect: str, fewest: int, most: int) -> None:
+    for share, count in ((b"\xff" * 8, fewest), (bytes(8), most)):
+        manifest, left = looks(collect, share)
+        assert len(left) == count
+        assert all(one <= 0.7001 * other for other, one in pairwise(left)), (
+            "a clock's error is known to less than twice"
+        )
+        assert left[-1] <= 900, "down to a quarter of the settling time"
+        lasts = manifest.windows[-1].closes - manifest.timetable.enrol_closes
+        assert min(0.5 * WEEK, lasts) <= left[0] <= 1.4001 * lasts
+
+
+def test_a_clock_that_is_behind_by_more_than_the_first_look_shows_lets_no_packet_leave() -> None:
+    """So looks before it would bring nothing."""
+    manifest, left = looks("1d", b"\xff" * 8)
+    assert all(earliest(manifest, window, left[0]) >= window.closes for window in manifest.windows)
+    assert all(earliest(manifest, window, left[1]) < window.closes for window in manifest.windows)
 
 
 @pytest.mark.parametrize(

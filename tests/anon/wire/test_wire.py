@@ -16,7 +16,7 @@ from anon.wire import messages
 from anon.wire.cbor import decode, encode
 from anon.wire.invite import Invite, invite_hash, parse_invite
 from anon.wire.onion_address import onion_host
-from anon.wire.replies import ACCEPTED, REPLY_BYTES, WORDS, encode_reply, parse_admission, parse_reply
+from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply, parse_reply
 
 STUDY = bytes(range(32))
 R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
@@ -60,14 +60,6 @@ def test_plain_values_round_trip(value: Any) -> None:
 def test_answers_have_one_length() -> None:
     assert {len(encode_reply(word)) for word in WORDS} == {REPLY_BYTES}
     assert all(parse_reply(encode_reply(word)) == word for word in WORDS)
-    assert len(encode_reply(ACCEPTED, 2**39)) == REPLY_BYTES
-    assert parse_admission(encode_reply(ACCEPTED, 119.9)) == (ACCEPTED, 60)
-
-
-@pytest.mark.parametrize("data", ["accepted", "accepted 0", "accepted 060", "accepted  60", "accepted -60", "busy 60"])
-def test_an_accepted_enrolment_has_one_spelling_with_its_minute(data: str) -> None:
-    with pytest.raises(Malformed):
-        parse_admission(data.encode().ljust(REPLY_BYTES))
 
 
 @pytest.mark.parametrize("data", [b"", b"accepted", b"hello".ljust(64), b"accepted".ljust(65), b"\xff" * 64])
