@@ -119,6 +119,17 @@ def test_other_records_get_other_noise_from_a_seed_that_came_back() -> None:
     assert first == again != other
 
 
+@pytest.mark.parametrize("held", [0, 20])
+def test_a_retry_has_the_same_noise_and_another_seed_has_other_noise(held: int) -> None:
+    study, part = manifest(), TreesPart()
+    record = Record({}, None, rows=tuple(Record({"age": 50, "sleep": 9}, 1) for _ in range(held)))
+    first, again, other = (
+        part.letters(study, study.surveys[0], record, KNOWN, (), lambda size, sign=sign: bytes([sign]) * size)
+        for sign in (1, 1, 2)
+    )
+    assert first == again != other
+
+
 def test_a_members_text_has_one_length_and_no_share() -> None:
     study, part = manifest(), TreesPart()
     held = tuple(Record({"age": 50, "sleep": 9}, 1) for _ in range(20))
