@@ -113,8 +113,11 @@ def fingerprint(
 def _show_tellers(tellers: tuple[PresentedTeller, ...]) -> None:
     for teller in tellers:
         named = inline(Quoted(teller.name))
-        told = "teller {name}, words of its own, to compare with its own page: [bold]{words}[/]"
-        Terminal().print(styled(told, name=named, words=teller.words), soft_wrap=True)
+        told = styled(
+            "teller {name}, words of its own, to compare with its own page: [bold]{words}[/]",
+            name=named, words=teller.words,
+        )
+        Terminal().print(told, soft_wrap=True)
 
 
 def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None:
