@@ -25,7 +25,7 @@ pytest = $(1) -m $(if $(TWICE),tests.twice,pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) postgres test
-LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
+LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or source
 # Files of quick tests lie in memory, where there are 6 GB of it in which programs may run: each commit waits for a disk.
 # The others keep to the shorter /tmp: the name of a socket has at most 107 bytes.
 IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]* /dev/shm .*noexec' /proc/mounts && \
@@ -90,7 +90,7 @@ demo-averaging demo-transfer demo-masks demo-groups: demo-%: .venv/demo   ## par
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
-	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
+	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the rules of the source (make check), the soak; make test-all runs all but the soak"
 
 RUNS ?= 20
 repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUFFLED=1: each time in another order
@@ -142,9 +142,10 @@ UNDER_EACH := tests/aggregator/test_home_and_stores.py tests/peer/test_peer_sess
 OF_THE_LIBRARY := $(addprefix tests/attacks/,test_old_pythons.py test_import_bombs.py test_evaluation_in_a_child.py \
 	test_restored_homes.py test_private_files.py test_erased_data.py test_one_connection.py test_closed_connections.py)
 
-check: .venv/test       ## lint and types
+check: .venv/test       ## lint, types, and the rules of source and documents
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(call pytest,$(BIN)/python) -m "source and not (soak or process or browser)"
 
 mobile: .venv/mobile    ## a peer for phones: do its wheels resolve for Android and iOS; test-all runs its life
 	@$(BIN)/python tests/mobile/resolve.py

@@ -16,6 +16,8 @@ import pytest
 from benchmarks import rooms
 from tests.mutants import mutants
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
 SIDES = {"anon", "peer", "aggregator"}

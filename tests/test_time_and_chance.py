@@ -13,6 +13,8 @@ import pytest
 
 from tests.support import draws
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).resolve().parents[1]
 MARKS = {"slow", "process", "tor", "browser", "postgres", "soak", "timed"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}

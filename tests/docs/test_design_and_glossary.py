@@ -11,6 +11,8 @@ import pytest
 
 from tests.docs.repository import ROOT, pages, sources
 
+pytestmark = pytest.mark.source
+
 DESIGN = (ROOT / "docs/design.md").read_text("utf-8")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text("utf-8")
 CITED = re.compile(r"design,? sections? (\d+)(?:, step (\d+))?", re.IGNORECASE)

@@ -21,6 +21,8 @@ from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.machine.extras import install
 from anonml import _explain
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 SHOWN = [

@@ -16,6 +16,8 @@ from anon.study.proposal import Proposal
 from tests.docs.repository import ROOT, pages, sources
 from tests.docs.test_sentences import comments, docstrings, own_modules
 
+pytestmark = pytest.mark.source
+
 NAME = r"[A-Za-z_]\w*"
 QUOTED = re.compile(r"`([^`\n]+)`")
 BARE = re.compile(rf"{NAME}\Z")

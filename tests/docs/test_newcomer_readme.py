@@ -15,6 +15,8 @@ from typer.main import get_command
 
 from anonml import COMMANDS, COMPLETION, HELP, _application
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -23,7 +23,7 @@ from tests.docs.repository import ROOT
 from tests.support.sums import TABLES, countersigned, manifest_of, sum_study
 from tests.support.visiting import visited
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.source]
 
 STUDY = manifest_of(TABLES)
 TELLERS = presented_tellers(STUDY)

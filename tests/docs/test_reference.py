@@ -16,6 +16,8 @@ from benchmarks.reference import FOLDER, PAGES
 from tests.docs.repository import ROOT
 from tests.support.protocols import PROTOCOLS
 
+pytestmark = pytest.mark.source
+
 COMMAND_PAGE, CODE_PAGE, STUDY_PAGE, _ = ((FOLDER / f"{name}.md").read_text("utf-8") for name in PAGES)
 CODES = {(int(code), word) for code, word in re.findall(r"^\| (\d+) \| (?:`([\w-]+)`)? \|", CODE_PAGE, re.MULTILINE)}
 

@@ -15,6 +15,8 @@ import pytest
 from benchmarks.api_page import PAGE, page
 from tests.docs.repository import ROOT
 
+pytestmark = pytest.mark.source
+
 PAGES = ROOT / "docs" / "researcher"
 NOTEBOOKS = sorted((PAGES / "notebooks").glob("*.ipynb"))
 FIGURE = re.compile(r"0\.\d+ ± 0\.\d+(?: \(\d+ %\))?")

@@ -10,6 +10,8 @@ import pytest
 from benchmarks.site_hooks import AT_ROOT, search_of
 from tests.docs.repository import ROOT
 
+pytestmark = pytest.mark.source
+
 FILES, QUESTIONS = "student/where-my-file-comes-from.md", "student/questions.md"
 ETHICS = "staff/ethics-and-data-protection.md"
 WORDS = {

@@ -18,6 +18,8 @@ import pytest
 
 from tests.docs.repository import ROOT, pages, sources
 
+pytestmark = pytest.mark.source
+
 OPENERS = "What|Whoever|Nobody|Whether"
 START = r"(?:^[\W_]*|(?<=[.!?:;])[)*_\"'”]*\s+[*_(\"'“]*|[|]\s*[*_]*)"
 OPENING = re.compile(rf"{START}((?:{OPENERS})\b[^.!?|]*[.!?]?)")

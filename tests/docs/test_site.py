@@ -17,6 +17,8 @@ import pytest
 from benchmarks.site_hooks import AT_ROOT, nested, relinked
 from tests.docs.repository import ROOT, pages
 
+pytestmark = pytest.mark.source
+
 MKDOCS = ROOT / ".venv" / "docs" / "bin" / "mkdocs"
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data", "link": "href"}
 LONGEST = 120

@@ -11,6 +11,8 @@ import pytest
 
 from tests.docs.repository import ROOT, pages, sources
 
+pytestmark = pytest.mark.source
+
 FALSE = {
     "a true answer is told apart from a changed one in most cases, by guessing": (
         r"nobody[^.]{0,40}can tell a true answer"

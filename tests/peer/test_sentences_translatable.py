@@ -16,6 +16,8 @@ from string import Formatter
 
 import pytest
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
     "anon/kit/diagnosis/checks.py",

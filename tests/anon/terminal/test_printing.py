@@ -66,7 +66,7 @@ def test_a_question_is_plain_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Terminal(file=out).input("Join [design]? [y/N]: ") == "y" and out.getvalue() == "Join [design]? [y/N]: "
 
 
-@pytest.mark.slow
+@pytest.mark.source
 def test_every_module_prints_on_a_terminal_without_markup() -> None:
     """Otherwise somebody's title, a path or `[design]` is eaten. `styled` has its template written out."""
     assert {str(file.relative_to(ROOT)): found for file in MODULES if (found := _faults(file))} == {}
