@@ -184,8 +184,8 @@ def _open_buckets(_study: Study, inputs: PlanInputs) -> Timed:
 
 
 def _look(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
-    table = study.manifest.timetable
-    if Look() in inputs.memory.drawn or may_look(table, inputs.now):
+    due = Look() in inputs.memory.drawn or may_look(study.manifest.timetable, inputs.now)
+    if due and Look() not in inputs.memory.done:
         yield inputs.timed(Look(), partial(draw_look, study.manifest, inputs.now))
 
 
