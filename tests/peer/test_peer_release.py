@@ -405,7 +405,7 @@ async def test_a_chain_shorter_than_was_seen_checks_nothing_so_nothing_leaves(tm
     aggregator.chain = aggregator.chain[:1]
     await advance(app, aggregator, window(aggregator).closes - aggregator.manifest.timetable.margin - 1)
     checks = sum(path == "heads" for path, _at in aggregator.gets)
-    assert checks < 120, "of four looks; they grow rarer with the time left, never a burst"
+    assert checks < 60, "they grow rarer with the time left, never a burst"
     aggregator.clock.seconds = window(aggregator).closes
     await advance(app, aggregator)
     assert aggregator.sent("packets") == []
