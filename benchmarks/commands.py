@@ -31,6 +31,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
 from anon.transparency.documents import encode_chain, sign_head
+from anon.transparency.together import with_heads
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY
@@ -59,7 +60,7 @@ def home_with_study(home: Path) -> Iterator[str]:
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            answer = heads if self.path.endswith("heads") else body
+            answer = b"".join(with_heads(heads, [body])) if self.path.endswith("opening") else heads
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()

@@ -35,6 +35,7 @@ from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest, Window
 from anon.tables.streams import Cell
 from anon.transparency.documents import encode_chain
+from anon.transparency.together import Group
 from anon.wire.invite import Invite
 from anon.wire.replies import encode_reply
 from examples.clock import Clock
@@ -151,15 +152,16 @@ class MemoryRoute:
         what = self._left(path, None).what
         if what == "heads":
             return Response(200, self.live.heads())
+        if what.startswith("heads/"):
+            pieces = await self.live.served_together(Group(what.removeprefix("heads/")))
+            return Response(200, b"".join(pieces)) if pieces else Response(404, b"")
         if what.startswith("buckets/"):
             number, place = map(int, what.split("/")[1:])
             bucket = await self.live.served_bucket(number, place, whole=False)
             return Response(404, b"") if bucket is None else Response(200, bucket)
-        first, _, last = what.removeprefix("documents/").partition("-")
-        bodies = await self.live.served(int(first), int(last or first))
-        if len(bodies) == 1:  # all peers hold the same bytes: 200 copies of a long page take gigabytes
-            return Response(200, bytes(bodies[0].obj))
-        return Response(200, b"".join(bodies)) if bodies else Response(404, b"")
+        body = await self.live.served(int(what.removeprefix("documents/")))
+        # All peers hold the same bytes: 200 copies of a long page take gigabytes.
+        return Response(404, b"") if body is None else Response(200, bytes(body.obj))
 
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         """See `Route`."""

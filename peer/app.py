@@ -14,14 +14,12 @@ from attrs import evolve
 
 from anon.crypto.nacl import SALT_BYTES, passphrase_key
 from anon.errors import Malformed, Refused
-from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.registry import Protocols
-from anon.protocols.sizes import longest_body
 from anon.route import Route
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.closing import CheckedLists
-from anon.transparency.documents import SignedHead, encode_chain, find
+from anon.transparency.documents import SignedHead, encode_chain
 from anon.wire.invite import Invite
 from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
@@ -285,17 +283,15 @@ class PeerApp(HomeView):
     async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
             client = self.client(invite)
-            chain = await client.chain(held_to(self.store, invite))
-            if not chain or chain[0].head.kind != "manifest":
+            chain, found = await client.opening(held_to(self.store, invite))
+            if not chain or chain[0].head.kind != "manifest" or "manifest" not in found:
                 raise Malformed(say("heads: the first document is not the manifest; do not take part"))
-            body = await client.body(chain[0].head, LONGEST_MANIFEST)
+            body = found["manifest"]
             manifest = await off_loop(check_manifest, body, invite, self._protocols)
             if self._has_maker and manifest.design not in PROTOCOLS.designs:  # the maker is a program of its own
                 raise Refused(say("the program that makes packets here does not know this study's protocol; decline"))
             chain = await heads_off_loop(check_continued, manifest, (), chain)
-            signed, client = find(chain, "tellers"), client.serving(manifest)
-            told = None if signed is None else await client.body(signed, longest_body(manifest, signed.kind))
-            await off_loop(check_tellers, manifest, told)
+            await off_loop(check_tellers, manifest, found.get("tellers"))
             self._manifests[invite.study] = (chain, body, manifest)
         chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:

@@ -17,7 +17,6 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from anon.errors import Malformed, Refused, of_the_system
-from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.models.beside import OwnEnsemble, beside
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
@@ -101,11 +100,10 @@ async def fetch_report(client: AggregatorClient, hold: Hold, protocols: Protocol
 async def _published(
     client: AggregatorClient, hold: Hold, protocols: Protocols, kind: str, misleading: Sentence, unpublished: Sentence
 ) -> bytes:
-    chain = await client.chain(hold)
-    first = find(chain, "manifest")
-    if first is None:
+    chain, found = await client.opening(hold)
+    if "manifest" not in found:
         raise Malformed(misleading)
-    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite, protocols)
+    manifest = await off_loop(check_manifest, found["manifest"], client.invite, protocols)
     await off_loop(check_sizes, manifest, chain)
     head = find(chain, kind)
     if head is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aggregator.desk.routes import Endpoint
 from anon.kit.page.gate import FORM_FIELD
+from anon.transparency.together import Group
 from anon.wire.replies import ENROLMENT_REFUSALS, PACKET_REFUSALS, REPLY_BYTES
 
 STUDY_ID = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -35,16 +36,18 @@ def desk_document(routes: Sequence[Endpoint], origin: str) -> dict[str, Any]:
 def public_document() -> dict[str, Any]:
     """Of what the aggregator answers peers (docs/protocol.md). No answer has a media type, a date or a server name."""
     heads = {"200": {"description": "the chain of signed heads, deterministic CBOR", "content": _BYTES}, "404": _none()}
+    said = "the heads' length in 4 bytes, the heads, and the bodies as the heads have them; the time in 8 bytes"
+    together = {"200": {"description": said, "content": _BYTES}, "404": _none()}
     body = {"200": {"description": "the document's body", "content": _BYTES}, "404": _none()}
     paths: dict[str, dict[str, Any]] = {
         "/v1/{study}/heads": {"parameters": [_study()], "get": _plain("heads", "Everything signed so far.", heads)},
+        "/v1/{study}/heads/{group}": {
+            "parameters": [_study(), _group()],
+            "get": _plain("together", "The heads, and the bodies of a group of documents or the time.", together),
+        },
         "/v1/{study}/documents/{number}": {
             "parameters": [_study(), _number("number", 0)],
             "get": _plain("document", "The body of one document of the chain.", body),
-        },
-        "/v1/{study}/documents/{first}-{last}": {
-            "parameters": [_study(), _number("first", 0), _number("last", 1)],
-            "get": _plain("documents", "The bodies of neighbouring documents, one after the other.", body),
         },
         "/v1/{study}/buckets/{number}/{bucket}": {
             "parameters": [_study(), _number("number", 0), _number("bucket", 0)],
@@ -67,6 +70,10 @@ def public_document() -> dict[str, Any]:
         paths[f"/v1/{{study}}/{name}"] = {"parameters": [_study()], "post": posted}
     about = "What peers ask of an aggregator: docs/protocol.md."
     return _document("AnonML aggregator", about, paths, [{"url": "/"}], {})
+
+
+def _group() -> dict[str, Any]:
+    return {"name": "group", "in": "path", "required": True, "schema": {"type": "string", "enum": [*Group]}}
 
 
 def _number(name: str, least: int) -> dict[str, Any]:

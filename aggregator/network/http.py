@@ -1,7 +1,8 @@
-"""The HTTP surface of docs/protocol.md: seven endpoints, and nothing in any answer but what is asked for.
+"""The HTTP surface of docs/protocol.md: eight endpoints, and nothing in any answer but what is asked for.
 
-No answer carries a clock, a version, a length that depends on the sender, or anything of the request, malformed ones
-included; nothing about a connection is logged or kept.
+No answer carries a clock but the one that is asked for it, in coarse steps. None carries a version, a length that
+depends on the sender, or anything of the request, malformed ones included. Nothing about a connection is logged or
+kept.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from aggregator.store.crash_points import crash_point
 from aggregator.study.live import LiveStudy
 from anon.serving.quiet_http import QuietResponse, QuietStream, closing, listen, listen_unix, read_body
 from anon.serving.short_posts import Send, ShortPost
+from anon.transparency.together import Group
 from anon.wire.replies import encode_reply
 
-_DOCUMENTS = r"documents/(0|[1-9]\d{0,8})(?:-([1-9]\d{0,8}))?"
+_HEADS = rf"heads(?:/({'|'.join(Group)}))?"
+_DOCUMENTS = r"documents/(0|[1-9]\d{0,8})"
 _BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
-_PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/(heads|enrol|withdraw|packets|{_DOCUMENTS}|{_BUCKETS})\Z")
+_PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/({_HEADS}|{_DOCUMENTS}|{_BUCKETS}|enrol|withdraw|packets)\Z")
 _POSTS = re.compile(rb"/v1/([0-9a-f]{64})/(enrol|withdraw|packets)")
 PIECE = 64 * 1024
 """Bytes of a document that are handed to a connection at once."""
@@ -59,12 +62,15 @@ class Surface:
         study = self._studies.get(bytes.fromhex(match[1])) if match else None
         if match is None or study is None:
             return closing(404)
-        name, first, last = match[2], match[3], match[4]
+        name, group, number = match[2], match[3], match[4]
         if request.method == "GET" and name == "heads":
             return await _in_pieces(request, [study.heads()])
-        if request.method == "GET" and first is not None:
-            bodies = await study.served(int(first), int(last or first))
-            return await _in_pieces(request, bodies) if bodies else closing(404)
+        if request.method == "GET" and group is not None:
+            pieces = await study.served_together(Group(group))
+            return await _in_pieces(request, pieces) if pieces else closing(404)
+        if request.method == "GET" and number is not None:
+            body = await study.served(int(number))
+            return closing(404) if body is None else await _in_pieces(request, [body])
         if request.method == "GET" and match[5] is not None:
             bucket = await study.served_bucket(int(match[6]), int(match[7]), whole=match[5] == "contents")
             return closing(404) if bucket is None else await _in_pieces(request, [bucket])

@@ -41,7 +41,8 @@ from anon.study.manifest import Manifest
 from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import BUCKETED
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
-from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
+from anon.transparency.documents import Head, SignedHead, body_digest, check_chain, encode_chain, find
+from anon.transparency.together import Group, heads_of, told_time, with_heads
 from anon.wire.messages import study_seed
 
 _LOG = logging.getLogger(__name__)
@@ -274,17 +275,32 @@ class LiveStudy:
             self._bodies[number] = body
         return body
 
-    async def served(self, first: int, last: int) -> list[memoryview]:
-        """The bodies of these documents for the wire; none if one is missing, or all are longer than any one may be.
+    async def served(self, number: int) -> memoryview | None:
+        """A body for the wire; None if there is none.
 
         All readers at a time share one copy, however many they are and however slowly they read.
         A damaged one is not there for its readers, and staff are told.
         """
-        heads = [signed.head for signed in self.chain[first : last + 1]]
-        if len(heads) != last + 1 - first or sum(head.length for head in heads) > MAX_BODY:
-            return []
-        bodies = [body for head in heads if (body := await self._served(head.number)) is not None]
-        return bodies if len(bodies) == len(heads) else []
+        try:
+            async with self._reading:
+                lent = self._lent.get(number)
+                if lent is None and (body := await self.document(number)) is not None:
+                    self._lent[number] = lent = memoryview(body)
+                return lent
+        except Damaged as damage:
+            self._tell_spoilt(damage)
+            return None
+
+    async def served_together(self, group: Group) -> list[bytes | memoryview]:
+        """The heads with the bodies of a group, or with the time; nothing if a body is missing."""
+        heads, chain = self._encoded_chain, self.chain
+        if group is Group.CLOCK:
+            late = find(chain, "roster") is not None
+            told = [told_time(self.tools.now(), self.manifest.timetable.margin)] if late else []
+            return with_heads(heads, told)
+        wanted = heads_of(group, chain, len(self.manifest.slots))
+        bodies = [body for head in wanted if (body := await self.served(head.number)) is not None]
+        return with_heads(heads, bodies) if len(bodies) == len(wanted) else []
 
     async def served_bucket(self, number: int, bucket: int, whole: bool) -> bytes | None:
         """A bucket for the wire, or its `whole` content; None when there is none. A damaged one is not there."""
@@ -294,17 +310,6 @@ class LiveStudy:
                 return None
             read = self._shelf.content if whole else self._shelf.bucket
             return await read(number, document, bucket)
-        except Damaged as damage:
-            self._tell_spoilt(damage)
-            return None
-
-    async def _served(self, number: int) -> memoryview | None:
-        try:
-            async with self._reading:
-                lent = self._lent.get(number)
-                if lent is None and (body := await self.document(number)) is not None:
-                    self._lent[number] = lent = memoryview(body)
-                return lent
         except Damaged as damage:
             self._tell_spoilt(damage)
             return None

@@ -14,7 +14,9 @@ from anon.protocols.kinds import Stage, row_of, rows_of
 from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import has_board
 from anon.study.manifest import Manifest
+from anon.transparency.closing import CLOSING
 from anon.transparency.documents import LONGEST_HEAD
+from anon.transparency.together import LENGTH, TIME, Group
 from anon.wire.lists import list_length
 
 LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
@@ -40,6 +42,17 @@ def most_documents(manifest: Manifest) -> int:
 def longest_chain(manifest: Manifest) -> int:
     """Bytes of all heads of the study, as they travel."""
     return list_length(most_documents(manifest), LONGEST_HEAD)
+
+
+def longest_beside(manifest: Manifest, group: Group) -> int:
+    """Bytes of all that can come beside the heads in one exchange."""
+    places = {
+        Group.OPENING: [("manifest", 0), ("tellers", 0)],
+        Group.CLOSING: [(kind, 0) for kind in CLOSING],
+        Group.TRANSCRIPTS: [("roster", 0), ("unsummed", 0), *(("transcript", slot.slot) for slot in manifest.slots)],
+        Group.CLOCK: [],
+    }[group]
+    return LENGTH + TIME + sum(longest_body(manifest, kind, part) for kind, part in places)
 
 
 @lru_cache(maxsize=8)

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import accumulate
 
 from attrs import evolve, field, frozen
 
-from anon.errors import Malformed, Unreachable
-from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_chain
+from anon.errors import Unreachable
+from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_beside, longest_chain
 from anon.route import Route, Starting
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
+from anon.transparency.together import Group, heads_of, parse_with_heads, taken_apart
 from anon.wire.invite import Invite
 from anon.wire.packets import SealedPacket
 from anon.wire.replies import REPLY_BYTES, parse_reply
@@ -23,8 +24,21 @@ from peer.rules.checks import check_continued, demand_length
 from peer.store.crash_points import crash_point
 from peer.threads import heads_off_loop, off_loop
 
+LONGEST_OPENING = 4 + LONGEST_UNSEEN_CHAIN + LONGEST_MANIFEST + 64 * 1024
+"""Bytes of heads and first documents, read before the manifest is known."""
 Hold = Callable[[tuple[SignedHead, ...]], Awaitable[tuple[SignedHead, ...]]]
 """How a verified chain is held to what was seen of it before (`peer.network.seen_chains`)."""
+
+
+@frozen
+class Fetched:
+    """A verified chain. `came`: it is the one that came, and not a longer one seen before. `wanted`: the heads of the
+    group that was asked for, `rest`: all that followed the heads, which nobody checked yet."""
+
+    chain: tuple[SignedHead, ...]
+    came: bool
+    wanted: tuple[Head, ...] = ()
+    rest: bytes = field(default=b"", repr=False)
 
 
 @frozen
@@ -51,25 +65,38 @@ class AggregatorClient:
         if isinstance(self.route, Starting):
             await self.route.ready(self._drawn_address())
 
-    async def chain(self, hold: Hold, longest: int = LONGEST_UNSEEN_CHAIN) -> tuple[SignedHead, ...]:
-        """All heads, at most so many bytes, each signed by the pinned key, as `hold` takes them. Raises `Unreachable`,
-        `Malformed`, `RejectedProof`, and what `hold` raises."""
-        heads = await self._get("heads", longest)
-        return await hold(await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study))
+    async def opening(self, hold: Hold) -> tuple[tuple[SignedHead, ...], dict[str, bytes]]:
+        """All heads, each signed by the pinned key, as `hold` takes them, and the first documents by kind. Raises
+        `Unreachable`, `Malformed`, `RejectedProof`, what `hold` raises, and `Distrust` for too long a manifest."""
+        answer = await self._get(f"heads/{Group.OPENING}", LONGEST_OPENING)
+        heads, rest = parse_with_heads(answer)
+        fresh = await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study)
+        wanted = heads_of(Group.OPENING, fresh, 0)
+        for head in wanted[:1]:
+            demand_length(head, LONGEST_MANIFEST)
+        chain = await hold(fresh)
+        return chain, {head.kind: body for head, body in (await off_loop(taken_apart, wanted, rest)).items()}
 
     async def longer_chain(
-        self, manifest: Manifest, seen: Sequence[SignedHead]
-    ) -> tuple[tuple[SignedHead, ...], bool]:
-        """The longer of the chain that comes and the one seen, and True if that is the one that came.
+        self, manifest: Manifest, seen: Sequence[SignedHead], group: Group | None = None
+    ) -> Fetched:
+        """The longer of the chain that comes and the one seen, with what comes of the group.
 
-        Raises as `chain` does, and `Distrust` where the two do not continue each other.
+        Raises as `opening` does, and `Distrust` where the two do not continue each other.
         """
-        heads = await self._get("heads", longest_chain(manifest))
+        longest = longest_chain(manifest)
+        if group is None:
+            heads, rest = await self._get("heads", longest), b""
+        else:
+            heads, rest = parse_with_heads(
+                await self._get(f"heads/{group}", longest + longest_beside(manifest, group))
+            )
 
-        def read() -> tuple[tuple[SignedHead, ...], bool]:
+        def read() -> Fetched:
             fresh = parse_chain(heads, self.invite.key, self.invite.study, seen)
             chain = check_continued(manifest, seen, fresh)
-            return chain, len(fresh) == len(chain)
+            wanted = () if group is None else tuple(heads_of(group, fresh, len(manifest.slots)))
+            return Fetched(chain, len(fresh) == len(chain), wanted, rest)
 
         return await heads_off_loop(read)
 
@@ -78,12 +105,6 @@ class AggregatorClient:
         for a head that claims more than the longest that there can be."""
         demand_length(head, longest)
         return await off_loop(check_body, head, await self._get(f"documents/{head.number}", head.length))
-
-    async def bodies(self, heads: Sequence[Head]) -> list[bytes]:
-        """The bodies of verified heads with consecutive numbers, in one exchange. Raises `Unreachable`, `Malformed`."""
-        first, last = heads[0].number, heads[-1].number
-        together = await self._get(f"documents/{first}-{last}", sum(head.length for head in heads))
-        return await off_loop(_taken_apart, heads, together)
 
     async def bucket(self, head: Head, document: BucketDocument, number: int, longest: int) -> Bucket:
         """A bucket that leads to the root of a verified document. Raises `Unreachable`, `Malformed`."""
@@ -153,15 +174,3 @@ def drawn_evenly(among: Sequence[str], random_bytes: Callable[[int], bytes]) -> 
             return among[byte % len(among)]
     return among[0]
 
-
-def _taken_apart(heads: Sequence[Head], together_untrusted: bytes) -> list[bytes]:
-    """The bodies that follow each other, each as long as its head says. Raises `Malformed`."""
-    ends = list(accumulate(head.length for head in heads))
-    starts = [0, *ends[:-1]]
-    if len(together_untrusted) != ends[-1]:
-        raise Malformed(say(
-            "documents: expected {ends} bytes, got {together_untrusted}; they are fetched again",
-            ends=ends[-1],
-            together_untrusted=len(together_untrusted),
-        ))
-    return [check_body(head, together_untrusted[a:b]) for head, a, b in zip(heads, starts, ends, strict=True)]

@@ -91,13 +91,13 @@ def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tup
 
 
 def demand_length(head: Head, longest: int) -> None:
-    """Step 1. No document is fetched that claims to be longer than this study's can be. Raises `Distrust`."""
+    """Step 1. No document is read that claims to be longer than this study's can be. Raises `Distrust`."""
     if not longest or head.length > longest:
         most = say("can have at most {longest}", longest=longest) if longest else say("has no such document")
         raise Distrust(
             say(
                 "the aggregator signed a document ({kind}) of {length} bytes, and this study {most}; nothing of it "
-                "was fetched and nothing more is sent: tell staff and the other members",
+                "was read and nothing more is sent: tell staff and the other members",
                 kind=Quoted(head.kind),
                 length=head.length,
                 most=most,
@@ -108,13 +108,13 @@ def demand_length(head: Head, longest: int) -> None:
 def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> tuple[SignedHead, ...]:
     """Step 1. The chain, when its heads after the first `seen` are of documents that the study can have, none too long.
 
-    Raises `Distrust`. Nothing that the manifest does not imply is ever fetched.
+    Raises `Distrust`. Nothing that the manifest does not imply is ever read.
     """
     if len(chain) > most_documents(manifest):
         raise Distrust(
             say(
                 "the aggregator signed {chain} documents, and this study has at most {manifest}; nothing of them "
-                "was fetched and nothing more is sent: tell staff and the other members",
+                "was read and nothing more is sent: tell staff and the other members",
                 chain=len(chain),
                 manifest=most_documents(manifest),
             )

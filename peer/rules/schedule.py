@@ -153,17 +153,23 @@ def next_end(manifest: Manifest, now: float) -> float:
 
 def may_look(table: Timetable, now: float) -> bool:
     """True if so much is left of enrolment that a peer which waits for the roster looks if it is there already."""
-    return table.enrol_closes - now > max(LEAST_LOOK, (table.settled - table.enrol_closes) / 4)
+    return table.enrol_closes - now > _least_look(table)
+
+
+def _least_look(table: Timetable) -> float:
+    return max(LEAST_LOOK, (table.settled - table.enrol_closes) / 4)
 
 
 def draw_look(manifest: Manifest, now: float, random_bytes: RandomBytes) -> float:
-    """When it looks next: after 3/10 to 5/10 of what is left. Who finds a roster has a clock that is behind.
+    """When it looks, once. Whoever finds a roster has a clock that is behind.
 
-    The looks begin where twice as much is left of enrolment as the study lasts from then to its last window's end. The
-    first has at least that much left: a clock that is behind by more lets no packet leave (`peer.run.plan.earliest`),
-    whatever a look shows. So how many looks there are follows from the public timetable alone.
+    That is before enrolment ends by a quarter of the settling time at least, and by the settling time at most, or by an
+    eighth of what follows up to the last window's end if that is more. A clock that is behind by x loses at most the
+    packets of the last x of a window. So one that the look does not find loses one in 32 at most where the settling
+    time is short. One that it finds still has the settling time before any window that is longer than its error ends.
     """
-    closes = manifest.timetable.enrol_closes
-    after = max(window.closes for window in manifest.windows) - closes
-    start = max(now, closes - 2.0 * after)
-    return start + (closes - start) * uniform(0.3, 0.5, random_bytes)
+    table = manifest.timetable
+    gap, last = table.settled - table.enrol_closes, max(window.closes for window in manifest.windows)
+    least = _least_look(table)
+    longest = max(gap, (last - table.enrol_closes) / 8, 2 * least)
+    return uniform(max(now, table.enrol_closes - longest), table.enrol_closes - least, random_bytes)

@@ -71,7 +71,6 @@ class StudyClock:
     def __init__(self, now: Callable[[], float], corrected: Callable[[], float]) -> None:
         self._now, self._corrected = now, corrected
         self._behind, self._corrected_then = 0.0, 0.0
-        self._still_open: float | None = None
 
     def __call__(self) -> float:
         """The time of this study."""
@@ -82,16 +81,12 @@ class StudyClock:
         """Seconds that the home's clock is behind: what was proven, less what it was corrected by since."""
         return max(0.0, self._behind - (self._corrected() - self._corrected_then))
 
-    def compare(self, manifest: Manifest, chain: Sequence[SignedHead]) -> None:
-        """Take what a verified chain proves. Between two looks lies the truth; the most is taken, because a packet that
-        comes too early is sent again and one that comes too late is lost."""
+    def compare(self, manifest: Manifest, chain: Sequence[SignedHead], told: float | None = None) -> None:
+        """Take what a verified chain proves. How far a clock is behind that is proven to be so, the aggregator tells.
+        A time that is told with no such proof counts for nothing."""
         now, proven = self(), proven_time(manifest, chain)
         if proven - now > LATE:
-            first = proven <= manifest.timetable.enrol_closes and self._still_open is not None
-            looked = min(now, self._still_open) if first and self._still_open is not None else now
-            self._behind, self._corrected_then = self.behind + proven - looked, self._corrected()
-        if proven < manifest.timetable.enrol_closes:
-            self._still_open = now
+            self._behind, self._corrected_then = self.behind + max(proven, told or 0.0) - now, self._corrected()
 
 
 def proven_time(manifest: Manifest, chain: Sequence[SignedHead]) -> float:

@@ -14,12 +14,14 @@ from anon.protocols.sizes import longest_body
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
+from anon.transparency.together import Group, parse_told_time, taken_apart
+from peer.network.client import Fetched
 from peer.rules.checks import extend_chain
 from peer.rules.distrust import Distrust
 from peer.run.context import Later, StudyRun
 from peer.store.records import Study
 from peer.store.troubles import Troubles
-from peer.threads import heads_off_loop
+from peer.threads import heads_off_loop, off_loop
 
 FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
 """Errors of a fetch that blame no one: it is tried again."""
@@ -97,20 +99,35 @@ class Exchanges:
         aggregator of two stories would show everybody the manifest's head alone, once each had its own story. A longer
         one is kept at once, whatever comes of its documents: the next one is compared with it.
         """
+        return (await self._fetched_chain(study)).chain
+
+    async def chain_with(self, study: Study, group: Group) -> tuple[tuple[SignedHead, ...], dict[Head, bytes]]:
+        """The same with the bodies of a group, in one exchange; none before all are published. Raises `Later`,
+        `Distrust`."""
+        fetched = await self._fetched_chain(study, group)
+        bodies = off_loop(taken_apart, fetched.wanted, fetched.rest)
+        return fetched.chain, await self._fetched(bodies, len(fetched.rest))
+
+    async def look_at_clock(self, study: Study) -> None:
+        """The same with the aggregator's time, once there is a roster. Raises `Later`, `Distrust`."""
+        await self._fetched_chain(study, Group.CLOCK)
+
+    async def _fetched_chain(self, study: Study, group: Group | None = None) -> Fetched:
         seen = await self._stored_chain(study)
         try:
-            chain, came = await self.answered(self._run.tools.client(study).longer_chain(study.manifest, seen))
+            fetched = await self.answered(self._run.tools.client(study).longer_chain(study.manifest, seen, group))
+            told = parse_told_time(fetched.rest) if group is Group.CLOCK else None
         except RejectedProof:
             self._run.store.note(study.study, ANOTHER_KEY)
             raise Later from None
         except FETCH_FAULTS:
             raise Later from None
-        if not came:
+        if not fetched.came:
             raise Later
-        self._run.now.compare(study.manifest, chain)
-        if len(chain) > len(seen):
-            self._run.store.see_chain(study.study, chain, extend_chain)
-        return chain
+        self._run.now.compare(study.manifest, fetched.chain, told)
+        if len(fetched.chain) > len(seen):
+            self._run.store.see_chain(study.study, fetched.chain, extend_chain)
+        return fetched
 
     async def _stored_chain(self, study: Study) -> tuple[SignedHead, ...]:
         """The chain seen before. It is read once, until the store has another."""
@@ -134,10 +151,6 @@ class Exchanges:
         """The document of a head. Raises `Later`, `Distrust`."""
         longest = longest_body(study.manifest, head.kind, head.part)
         return await self._fetched(self._run.tools.client(study).body(head, longest), head.length)
-
-    async def bodies(self, study: Study, heads: Sequence[Head]) -> list[bytes]:
-        """Documents with consecutive numbers, fetched at once. Their lengths were checked with the chain."""
-        return await self._fetched(self._run.tools.client(study).bodies(heads), sum(head.length for head in heads))
 
     async def bucket(self, study: Study, head: Head, document: BucketDocument, number: int) -> Bucket:
         """A bucket of a document, over a connection of its own. Raises `Later`, `Distrust`."""

@@ -1,9 +1,8 @@
 """Looking for the own packets in the published transcripts, by their digests.
 
 Fetches do not depend on what was drawn, answered or sent. Every peer fetches the transcripts' documents, of all slots,
-at a time of its own. To fetch the own alone would tie this peer's packets to each other. Documents that follow each
-other in the chain come in one exchange: one circuit a transcript would cost a peer a hundred circuits and tell nothing
-less.
+at a time of its own. To fetch the own alone would tie this peer's packets to each other. They come with the heads in
+one exchange: one circuit a transcript would cost a peer a hundred circuits and tell nothing less.
 
 A transcript of one bucket stands within its document, so nothing more is fetched of it. Of several buckets a peer
 fetches the one of its own tag and two decoys, for each slot. Each of them comes over a connection of its own at a time
@@ -37,6 +36,7 @@ from anon.transparency.bucket_evidence import bad_bucket_of
 from anon.transparency.bucketed import members_signed, read_digests_bucket
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, find
+from anon.transparency.together import Group
 from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, demand_full
 from peer.rules.checks import check_packets
 from peer.rules.distrust import Distrust
@@ -51,8 +51,6 @@ from peer.run.plan import transcript_interval
 from peer.store.records import OutboxEntry, SentStudy
 from peer.threads import heads_off_loop, off_loop
 
-MOST_BETWEEN = 1024 * 1024
-"""Bytes of documents from the roster's to the last transcript's that come in one exchange."""
 NOT_PUBLISHED = say("the transcript was not published in time")
 NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask staff if a teller is away")
 
@@ -60,19 +58,12 @@ NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask st
 async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:
     """Once every transcript has a head, fetch their documents, and draw when each bucket is fetched of those that have
     several. The answers play no part."""
-    chain: Sequence[SignedHead] = await heads_off_loop(lambda: study.chain)
-    slots = range(len(study.manifest.slots))
-    if any(find(chain, "transcript", slot) is None for slot in slots):
-        chain = await exchanges.chain(study)
-    if (ended := find(chain, UNSUMMED)) is not None:
-        return await conclude_without_sum(run, exchanges, study, ended)
-    heads = {slot: head for slot in slots if (head := find(chain, "transcript", slot)) is not None}
-    if len(heads) < len(slots):
+    chain, bodies = await exchanges.chain_with(study, Group.TRANSCRIPTS)
+    if not bodies:
         raise Later
-    bodies: dict[int, bytes] = {}
-    for neighbours in runs_of(_wanted(chain, heads)):
-        found = await exchanges.bodies(study, neighbours)
-        bodies |= {head.number: body for head, body in zip(neighbours, found, strict=True)}
+    if (ended := find(chain, UNSUMMED)) is not None:
+        return conclude_without_sum(run, study, bodies[ended])
+    heads = {head.part: head for head in bodies if head.kind == "transcript"}
     documents = await off_loop(_read, study, chain, heads, bodies)
     outbox = run.store.outbox(study.study)
     for document in documents.values():
@@ -130,11 +121,11 @@ def conclude(run: StudyRun, study: SentStudy, reason: str) -> None:
     run.store.inclusion(study.study, found, reason)
 
 
-async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: SentStudy, head: Head) -> None:
+def conclude_without_sum(run: StudyRun, study: SentStudy, body: bytes) -> None:
     """The study ended without a sum, and no transcript follows. Every member's program fetches the reason alike."""
     from anon.sharing.round_document import parse_unsummed  # with tellers alone: it loads all about shares
 
-    body, arrangement = await exchanges.body(study, head), tellers_of(study.manifest)
+    arrangement = tellers_of(study.manifest)
     try:
         ended = parse_unsummed(arrangement, study.study, body)
     except (Malformed, RejectedProof):
@@ -155,43 +146,18 @@ def _held(run: StudyRun, study: SentStudy) -> tuple[Budget, int]:
     return (charge_of(study.manifest).budget, 0) if entry is None else (entry.budget, entry.spent)
 
 
-def runs_of(heads: Sequence[Head]) -> list[list[Head]]:
-    """Documents in runs of neighbours in the chain."""
-    runs: list[list[Head]] = []
-    for head in sorted(heads, key=lambda head: head.number):
-        if runs and runs[-1][-1].number + 1 == head.number:
-            runs[-1].append(head)
-        else:
-            runs.append([head])
-    return runs
-
-
-def _wanted(chain: Sequence[SignedHead], heads: Mapping[int, Head]) -> Sequence[Head]:
-    """The transcripts' heads. Where the roster's alone does not say how many members there are, with it, and with all
-    between: one exchange brings them. Without these where they are long, which an honest aggregator's are not."""
-    if members_signed(chain) is not None:
-        return [*heads.values()]
-    roster = _roster(chain)
-    last = max(head.number for head in heads.values())
-    together = [signed.head for signed in chain[roster.number : last + 1]]
-    return together if sum(head.length for head in together) <= MOST_BETWEEN else [roster, *heads.values()]
-
-
-def _roster(chain: Sequence[SignedHead]) -> Head:
-    return next(signed.head for signed in chain if signed.head.kind == "roster")
-
-
 def _read(
-    study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: dict[int, bytes]
+    study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: dict[Head, bytes]
 ) -> dict[int, BucketDocument]:
     """The transcripts' documents by slot, none of more packets than the roster has members. Takes the bodies away: a
     document holds its own, and together they may be 35 MiB."""
     try:
         members = members_signed(chain)
         if members is None:
-            members = parse_bucket_document(bodies[_roster(chain).number], study.study, "roster", 0).count
+            roster = next(head for head in bodies if head.kind == "roster")
+            members = parse_bucket_document(bodies[roster], study.study, "roster", 0).count
         documents = {
-            slot: parse_bucket_document(bodies.pop(head.number), study.study, "transcript", slot)
+            slot: parse_bucket_document(bodies.pop(head), study.study, "transcript", slot)
             for slot, head in heads.items()
         }
     except Malformed:

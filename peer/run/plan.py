@@ -184,8 +184,8 @@ def _open_buckets(_study: Study, inputs: PlanInputs) -> Timed:
 
 
 def _look(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
-    table = study.manifest.timetable
-    if Look() in inputs.memory.drawn or may_look(table, inputs.now):
+    due = Look() in inputs.memory.drawn or may_look(study.manifest.timetable, inputs.now)
+    if due and Look() not in inputs.memory.done:
         yield inputs.timed(Look(), partial(draw_look, study.manifest, inputs.now))
 
 
@@ -225,15 +225,19 @@ def _send(_study: MemberStudy, inputs: PlanInputs) -> Timed:
 
 def _check_heads(study: MemberStudy, inputs: PlanInputs) -> Timed:
     """Random times before the first packet of each window leaves, one fewer than set: each packet has a check of its
-    own. The documents of later packets (thresholds, edges) were not there when earlier ones were checked."""
+    own. The documents of later packets (thresholds, edges) were not there when earlier ones were checked.
+
+    Once one brought nothing the others wait for it: silence makes a peer open no more circuits for having more looks.
+    """
     start, first = max(inputs.now, inputs.memory.ready), dict[Window, float]()
     for packet in inputs.queued:
         window = window_of(study.manifest, packet)
         first[window] = min(packet.send_at, first.get(window, packet.send_at))
     for window, send_at in first.items():
-        for number in range(inputs.settings.head_checks - 1):
-            check = CheckHeads(window, number)
-            if check not in inputs.memory.done and (check in inputs.memory.drawn or send_at > start):
+        checks = [CheckHeads(window, number) for number in range(inputs.settings.head_checks - 1)]
+        lacking = [check for check in checks if check not in inputs.memory.done]
+        for check in [check for check in lacking if inputs.memory.failures(check)][:1] or lacking:
+            if check in inputs.memory.drawn or send_at > start:
                 yield inputs.timed(check, partial(uniform, start, send_at))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
@@ -13,7 +13,8 @@ from anon.queries import process
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.closing import CLOSING, Bodies, BucketPair, read_closing
-from anon.transparency.documents import SignedHead, find
+from anon.transparency.documents import Head, SignedHead, find
+from anon.transparency.together import Group
 from peer.rules.bucket_checks import buckets_of_key, check_membership
 from peer.rules.checks import Membership, NotEnrolled, check_count
 from peer.rules.distrust import Distrust
@@ -30,9 +31,9 @@ from peer.threads import off_loop
 
 
 async def look(run: StudyRun, exchanges: Exchanges, study: EnrolledStudy) -> None:
-    """See whether a roster is there already. The next look is drawn anew, whatever comes of this one."""
-    run.memory = run.memory.without_time(Look())
-    await exchanges.chain(study)
+    """See whether a roster is there already, and by whose time."""
+    await exchanges.look_at_clock(study)
+    run.memory = run.memory.with_done(Look())
 
 
 async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> None:
@@ -41,11 +42,11 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> Non
     if _passed(run, study):
         return
     await process.start()
-    chain = await exchanges.chain(study)
+    chain, found = await exchanges.chain_with(study, Group.CLOSING)
     if find(chain, "abandoned") is not None:
         reason = say("too few enrolled; nothing is sent, the budget is back")
         return run.store.end(study.study, Event.STUDY_ABANDONED, reason)
-    bodies = await _membership_bodies(exchanges, study, chain)
+    bodies = _membership_bodies(found)
     try:
         documents = await off_loop(read_closing, study.manifest_bytes, study.manifest, bodies)
         check_count(study.manifest, documents.roster.count, study.minimum_cohort)
@@ -147,12 +148,10 @@ async def _evaluate(
     await make_by_deadline(run, inputs, otherwise, evaluation, study.snapshot)
 
 
-async def _membership_bodies(exchanges: Exchanges, study: JoinedStudy, chain: Sequence[SignedHead]) -> Bodies:
-    heads = [find(chain, kind) for kind in CLOSING]
-    present = [head for head in heads if head is not None]
-    if len(present) < len(heads):
+def _membership_bodies(found: Mapping[Head, bytes]) -> Bodies:
+    if not found:
         raise Later
-    return Bodies(*[await exchanges.body(study, head) for head in present])
+    return Bodies(*found.values())
 
 
 async def _checked(

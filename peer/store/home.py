@@ -70,7 +70,7 @@ class Settings:
     """
 
     enrol_spread: float = 0.0
-    head_checks: int = 2
+    head_checks: int = 4
     check_inclusion: bool = True
     inclusion_patience: float = 7 * 86400.0
     salt: str = ""

@@ -42,6 +42,7 @@ from tests.support.protocols import parse_manifest
 
 pytestmark = pytest.mark.slow
 
+FIRST = "heads/opening"
 MANY = 100_000
 LONGEST_HOLD = 0.1
 """Seconds of this process's own time: what other programs do on the machine does not count."""
@@ -96,7 +97,7 @@ async def test_a_head_that_claims_more_than_the_study_can_have_stops_it_unfetche
     assert status.state is State.STOPPED
     assert kind in status.reason
     assert status.reserved == 0
-    assert [what for what, _at in aggregator.gets] == ["heads"]
+    assert [what for what, _at in aggregator.gets] == [FIRST]
     app.close()
 
 
@@ -107,7 +108,7 @@ async def test_more_documents_than_the_study_can_have_stop_it(tmp_path: Path) ->
         aggregator.claim("transcript", 0, part)
     await advance(app, aggregator)
     assert app.status()[0].state is State.STOPPED
-    assert [what for what, _at in aggregator.gets] == ["heads"]
+    assert [what for what, _at in aggregator.gets] == [FIRST]
     app.close()
 
 
@@ -119,7 +120,7 @@ async def test_a_manifest_longer_than_any_study_is_not_fetched(tmp_path: Path) -
     app = peer(tmp_path, aggregator)
     with pytest.raises(Distrust, match="manifest"):
         await app.look(aggregator.invite)
-    assert [what for what, _at in aggregator.gets] == ["heads"]
+    assert [what for what, _at in aggregator.gets] == [FIRST]
     app.close()
 
 
@@ -180,7 +181,7 @@ async def test_bodies_that_never_match_stop_the_study_that_pays_for_them(
     [status] = app.status()
     assert status.state is State.STOPPED
     assert "did not match" in status.reason
-    assert sum(what == "documents/1" for what, _at in aggregator.gets) == 3
+    assert sum(what == "heads/closing" for what, _at in aggregator.gets) == 3
     app.close()
 
 

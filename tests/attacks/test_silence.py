@@ -213,7 +213,7 @@ class Punctual(FakeAggregator):
 
 @pytest.mark.parametrize("turn", range(3))
 async def test_a_clock_that_is_an_hour_behind_misses_no_study(tmp_path: Path, turn: int) -> None:
-    """It looks for the roster while it waits, and finds it before its own clock allows. The window is longer than the
+    """It looks for the roster before its own clock has enrolment end, and finds it. The window is longer than the
     error: a packet leaves only while it is open by both clocks."""
     text = DECLARED.replace('enrol = "1h"', 'enrol = "1d"').replace('collect = "1h"', 'collect = "3h"')
     aggregator = Punctual.with_study(text)
@@ -225,7 +225,7 @@ async def test_a_clock_that_is_an_hour_behind_misses_no_study(tmp_path: Path, tu
     table, window = aggregator.manifest.timetable, aggregator.manifest.windows[0]
     await machine.live(app, table.enrol_closes)
     aggregator.close()
-    await machine.live(app, window.opens + 1200)
+    await machine.live(app, table.enrol_closes + 3600)
     assert "behind" in app.store.troubles(aggregator.study).told()
     await machine.live(app, window.closes)
     assert app.status()[0].state is State.FINISHED

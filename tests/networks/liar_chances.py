@@ -14,10 +14,11 @@ and keeps every chain it saw. One that goes unanswered, or is answered under ano
   manifest than the invite's is refused at once, and nothing was sent then either.)
 * **key**. The key is pinned by the invite. Every answer under another one is seen and believed in nothing: seen unless
   the first answer to each of the c fetches is honest, 1 - (1-q)^c. No such answer can ever be followed.
-* **roster, thresholds or edges**. Both stories hold by themselves. Caught when two of the answers differ. Let d be how
-  many documents differ whose bodies are fetched once (2 for the roster: roster and credentials; 1 for thresholds or
-  edges). A body from the other story does not have its head's digest; then heads and bodies are fetched again. The
-  peer gets through with story x after any number of such rounds, each of which needs the heads of x again:
+* **roster, thresholds or edges**. Both stories hold by themselves. Caught when two of the answers differ. Let d be
+  how many documents differ whose bodies are fetched by themselves: none for the roster, which comes with its heads, and
+  1 for thresholds or edges. A body from the other story does not have its head's digest; then heads and bodies are
+  fetched again. The peer gets through with story x after any number of such rounds, each of which needs the heads of x
+  again:
 
       through(x) = sum over k >= 0 of x ((1 - x^d) x)^k x^d = x^(d+1) / (1 - x (1 - x^d))
 
@@ -27,7 +28,7 @@ and keeps every chain it saw. One that goes unanswered, or is answered under ano
 
 from __future__ import annotations
 
-DIFFERING = {"roster": 2, "edges": 1, "thresholds": 1}
+DIFFERING = {"roster": 0, "edges": 1, "thresholds": 1}
 
 
 def caught(kind: str, fetches: int, lies: float, linked: bool = False) -> float:

@@ -87,7 +87,8 @@ def test_what_a_peer_kept_reaches_a_third_party(tmp_path: Path, command) -> None
         home.write_settings(evolve(home.settings(), head_checks=5))
         assert command.anonml("peer", "evidence", "--home", home.path).out.strip() == "none"
         assert command.anonml("peer", "evidence", "--home", home.path, "--export", tmp_path / "x").code == 4
-        liar, clock = Liar(stage.aggregator.study, stage.honest, stage.lying, 0.5, random.Random(3)), Clock(stage.now)
+        liar = Liar(stage.aggregator.manifest, stage.honest, stage.lying, 0.5, random.Random(3))
+        clock = Clock(stage.now)
         app = PeerApp(home, lambda: liar, clock, random.Random(4).randbytes, sleep=clock.sleep, evaluate=at_once)
         asyncio.run(until_it_left(app, liar, clock, stage.aggregator.study))
         assert not liar.left

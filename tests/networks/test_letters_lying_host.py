@@ -15,13 +15,14 @@ from anon.protocols.contract import Place
 from anon.protocols.outgoing import OpenShares
 from anon.route import Response
 from anon.study.manifest import Manifest, Survey
-from anon.transparency.documents import encode_chain, sign_head
+from anon.transparency.documents import sign_head
 from anon.transparency.equivocation import compare_chains, parse_evidence
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import PublishedPacket
 from examples.testing import MemoryRoute
 from peer.rules.lifecycle import State
 from tests.support import letters
+from tests.support.documents import heads_answer
 from tests.support.letters_world import (
     after,
     audited,
@@ -57,10 +58,9 @@ class LyingRoute(MemoryRoute):
             place = (signed.head.kind, signed.head.part)
             bodies.append(self.lies.get(place, bytes)(await self.live.body_of(signed.head)))
             chain.append(sign_head(self.live.tools.home.signing_key, self.live.study, chain, *place, bodies[-1]))
-        if what == "heads":
-            return Response(200, encode_chain(chain))
-        first, _, last = what.removeprefix("documents/").partition("-")
-        return Response(200, b"".join(bodies[int(first) : int(last or first) + 1]))
+        if what.startswith("heads"):
+            return Response(200, heads_answer(what, chain, bodies, self.live.manifest))
+        return Response(200, bodies[int(what.removeprefix("documents/"))])
 
 
 def lied_to(world: World, lies: Mapping[Place, Lie]) -> LyingRoute:
@@ -110,7 +110,7 @@ BAD: dict[str, Callable[[Packets], Packets]] = {
 """Pages of shares that no honest aggregator signs."""
 
 
-UNFIT, TOO_LONG = "a page of this study", "nothing of it was fetched"
+UNFIT, TOO_LONG = "a page of this study", "nothing of it was read"
 LONGER = ("a packet twice", "with a share")
 """Everybody wrote, and the page is longer than any can be."""
 
@@ -184,7 +184,7 @@ async def test_a_page_longer_than_any_is_never_fetched(tmp_path: Path) -> None:
         await demand_stopped(world, TOO_LONG)
         number = next(signed.head.number for signed in world.live.chain if signed.head.kind == "page") + 1
         fetched = {request.what for request in world.routes[VICTIM].requests}
-        assert not any(str(number) in what.removeprefix("documents/").split("-") for what in fetched if what != "heads")
+        assert f"documents/{number}" not in fetched
 
 
 @pytest.mark.parametrize("change", [lambda body: body[:-1], lambda body: body + b"\0"])

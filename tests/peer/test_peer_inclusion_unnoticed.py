@@ -7,10 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from attrs import define, evolve
+from attrs import define
 
 from anon.transparency.buckets import LEAST, Bucket, BucketDocument
-from anon.transparency.documents import Head, encode_chain
+from anon.transparency.documents import Head, SignedHead
+from anon.transparency.together import Group, heads_of
 from anon.transparency.transcript import digest_list
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
@@ -136,15 +137,16 @@ async def test_documents_of_one_bucket_come_in_one_exchange_and_nothing_more_is_
     aggregator.crowd(4)
     aggregator.close()
     aggregator.transcribe()
-    asked: list[list[Head]] = []
+    asked: list[Group] = []
 
     class Documents:
-        async def bodies(self, _study: object, heads: list[Head]) -> list[bytes]:
-            asked.append(heads)
-            return [aggregator.bodies[head.number] for head in heads]
+        async def chain_with(self, _study: object, group: Group) -> tuple[list[SignedHead], dict[Head, bytes]]:
+            asked.append(group)
+            heads = heads_of(group, aggregator.chain, len(study.manifest.slots))
+            return aggregator.chain, {head: aggregator.bodies[head.number] for head in heads}
 
     exchanges: Any = Documents()
-    await choose_transcripts(stored.run, exchanges, evolve(study, chain_bytes=encode_chain(aggregator.chain)))
+    await choose_transcripts(stored.run, exchanges, study)
     slots = [slot.slot for slot in study.manifest.slots]
-    assert [[head.part for head in heads] for heads in asked] == [slots] and len(slots) == 2
+    assert asked == [Group.TRANSCRIPTS] and len(slots) == 2
     assert stored.run.memory.digests == () and {*stored.run.listed} == {*slots}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -12,7 +11,6 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anon.study.manifest import Manifest
 from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
@@ -301,36 +299,31 @@ def test_a_retry_comes_before_the_end_that_it_is_for(
 WEEK = 7 * 86400
 
 
-def looks(collect: str, share: bytes) -> tuple[Manifest, list[float]]:
-    """A study that enrols for a week and settles for an hour, and the seconds that are left of the week at each
-    look."""
+@pytest.mark.parametrize(("collect", "earliest_look"), [("1h", 3600), ("1d", 90000 / 8), ("7d", (WEEK + 3600) / 8)])
+def test_a_peer_looks_once_for_an_early_roster_at_a_time_that_follows_from_the_timetable(
+    collect: str, earliest_look: float
+) -> None:
+    """A study that enrols for a week and settles for an hour."""
     text = DECLARED.replace('enrol = "1h"', 'enrol = "7d"').replace('settle = "10m"', 'settle = "1h"')
     manifest = FakeAggregator.with_study(text.replace('collect = "1h"', f'collect = "{collect}"')).manifest
-    now, left = float(manifest.timetable.enrol_closes - WEEK), list[float]()
-    while may_look(manifest.timetable, now):
-        now = draw_look(manifest, now, lambda size: share)
-        left.append(manifest.timetable.enrol_closes - now)
-    return manifest, left
+    closes = float(manifest.timetable.enrol_closes)
+    for now in (closes - WEEK, closes - 1000, closes - 901):
+        first, last = (draw_look(manifest, now, lambda size, share=share: share) for share in (bytes(8), b"\xff" * 8))
+        assert max(now, closes - earliest_look) == pytest.approx(first) and last == pytest.approx(closes - 900)
+        assert may_look(manifest.timetable, now)
+    assert not may_look(manifest.timetable, closes - 900)
 
 
-@pytest.mark.parametrize(("collect", "fewest", "most"), [("1h", 4, 8), ("1d", 8, 15), ("7d", 10, 19)])
-def test_looks_for_an_early_roster_are_few_and_follow_from_the_timetable(collect: str, fewest: int, most: int) -> None:
-    for share, count in ((b"\xff" * 8, fewest), (bytes(8), most)):
-        manifest, left = looks(collect, share)
-        assert len(left) == count
-        assert all(one <= 0.7001 * other for other, one in pairwise(left)), (
-            "a clock's error is known to less than twice"
-        )
-        assert left[-1] <= 900, "down to a quarter of the settling time"
-        lasts = manifest.windows[-1].closes - manifest.timetable.enrol_closes
-        assert min(0.5 * WEEK, lasts) <= left[0] <= 1.4001 * lasts
-
-
-def test_a_clock_that_is_behind_by_more_than_the_first_look_shows_lets_no_packet_leave() -> None:
-    """So looks before it would bring nothing."""
-    manifest, left = looks("1d", b"\xff" * 8)
-    assert all(earliest(manifest, window, left[0]) >= window.closes for window in manifest.windows)
-    assert all(earliest(manifest, window, left[1]) < window.closes for window in manifest.windows)
+@pytest.mark.parametrize("settle", ["10s", "10m", "2d"])
+def test_a_clock_that_the_look_finds_leaves_time_in_every_window_longer_than_its_error(settle: str) -> None:
+    """The look comes late: the error of the clock after enrolment closed, less what was left at the look."""
+    text = DECLARED.replace('enrol = "1h"', 'enrol = "7d"').replace('settle = "10m"', f'settle = "{settle}"')
+    manifest = FakeAggregator.with_study(text).manifest
+    table, (window,) = manifest.timetable, manifest.windows
+    behind = float(window.closes - window.opens)
+    last = draw_look(manifest, table.enrol_closes - WEEK, lambda size: b"\xff" * size)
+    assert window.closes - (last + behind) >= table.settled - table.enrol_closes
+    assert earliest(manifest, window, behind) >= window.closes, "a larger error lets no packet leave at all"
 
 
 @pytest.mark.parametrize(

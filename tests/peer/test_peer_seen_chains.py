@@ -159,7 +159,7 @@ def test_the_command_holds_a_link_too_and_makes_no_home_for_it(tmp_path: Path) -
         invite, hold = _named(source, app._home.path)
         assert (invite.key, invite.study) == (aggregator.invite.key, aggregator.study)
         with pytest.raises(Equivocation):
-            asyncio.run(client(aggregator).chain(hold))
+            asyncio.run(client(aggregator).opening(hold))
     assert app.store.state(aggregator.study) is State.STOPPED
     assert _named(aggregator.invite.link(), tmp_path / "none")[1] is unheld and not (tmp_path / "none").exists()
 

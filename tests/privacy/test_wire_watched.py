@@ -35,7 +35,7 @@ VARIANTS = [
     *[Variant(python, python=python) for python in OTHERS],
 ]
 NAMES = [one.name for one in VARIANTS]
-KINDS = {"GET heads", "POST enrol", "POST packets", "GET documents/0"}
+KINDS = {"GET heads", "POST enrol", "POST packets", "GET heads/opening"}
 
 
 @pytest.fixture(scope="module")

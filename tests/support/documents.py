@@ -1,4 +1,4 @@
-"""Roster and credentials of few members as they are signed: each document holds its one bucket."""
+"""Roster and credentials of few members as they are signed: each document holds its one bucket. And heads as served."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from aggregator.store.packets import PacketStore
 from aggregator.study.live import LiveStudy
+from anon.study.manifest import Manifest
 from anon.transparency.bucketed import credentials_in_buckets, read_roster_bucket, roster_in_buckets
 from anon.transparency.buckets import parse_bucket_document
+from anon.transparency.documents import SignedHead, encode_chain, find
+from anon.transparency.together import Group, heads_of, told_time, with_heads
 from anon.wire.messages import Roster, RosterEntry, Signatures, parse_credentials
 
 
@@ -39,3 +42,17 @@ async def contents_of(live: LiveStudy, kind: str) -> list[bytes]:
 async def plaintexts_of(store: PacketStore, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
     """The sound plaintexts of a survey, sorted by tag."""
     return tuple([plaintext async for some in store.pages_of(study, slot, survey) for plaintext in some])
+
+
+def heads_answer(
+    what: str, chain: Sequence[SignedHead], bodies: Sequence[bytes], study: Manifest, now: float = 0.0
+) -> bytes:
+    """The answer to `heads`, or to `heads/GROUP` with what comes beside them."""
+    heads, (_, _, group) = encode_chain(chain), what.partition("/")
+    if not group:
+        return heads
+    if group == Group.CLOCK:
+        rest = [told_time(now, study.timetable.margin)] if find(chain, "roster") else []
+    else:
+        rest = [bodies[head.number] for head in heads_of(Group(group), chain, len(study.slots))]
+    return b"".join(with_heads(heads, rest))

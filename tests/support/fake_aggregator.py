@@ -28,7 +28,7 @@ from anon.transparency.bucketed import (
     transcript_in_buckets,
 )
 from anon.transparency.buckets import bits_of, parse_bucket_document, split
-from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
+from anon.transparency.documents import SignedHead, body_digest, sign_head
 from anon.wire.cbor import encode
 from anon.wire.invite import Invite
 from anon.wire.messages import (
@@ -49,6 +49,7 @@ from peer.rules.lifecycle import State
 from peer.store.home import PeerHome, Settings
 from tests.support import draws
 from tests.support.clock import Clock
+from tests.support.documents import heads_answer
 from tests.support.packets import opened, packet_in
 from tests.support.protocols import PROTOCOLS
 from tests.support.studies import categorical, head_of, label_of, numeric, study
@@ -233,15 +234,18 @@ class FakeAggregator:
     async def get(self, address: str, path: str, limit: int) -> Response:
         what = path.removeprefix(f"/v1/{self.study.hex()}/")
         self.gets.append((what, self.clock()))
-        if what in self.deaf:
+        if self.deaf & {what, what.partition("/")[0]}:
             raise Unreachable("deaf")
-        if what == "heads":
-            return Response(200, encode_chain(self.chain))
+        if what.startswith("heads"):
+            return Response(200, self.heads(what))
         if what.startswith("buckets/"):
             return self.bucket(*map(int, what.split("/")[1:]))
-        first, _, last = what.removeprefix("documents/").partition("-")
-        bodies = self.bodies[int(first) : int(last or first) + 1]
-        return Response(200, b"".join(bodies)) if int(last or first) < len(self.bodies) else Response(404, b"")
+        number = int(what.removeprefix("documents/"))
+        return Response(200, self.bodies[number]) if number < len(self.bodies) else Response(404, b"")
+
+    def heads(self, what: str) -> bytes:
+        """The heads, alone or with what comes of a group."""
+        return heads_answer(what, self.chain, self.bodies, self.manifest, self.clock())
 
     def content(self, number: int, bucket: int) -> bytes | None:
         """As an export has it; of a document that was published without its buckets, the one within it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.store.home import StudySecrets, open_home
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain, parse_head
+from anon.transparency.together import parse_with_heads
 from anon.wire.cbor import decode
 from anon.wire.packets import PublishedPacket, parse_published
 from tests.support.packets import opened, packet_in
@@ -117,8 +118,9 @@ class Ended:
         final = parse_chain(self.chain, self._key, self.manifest.study_id)
         for resident in residents:
             for shown in resident.wire.exchanges:
-                if shown.what == "heads" and shown.answer is not None:
-                    chain = parse_chain(shown.answer, self._key, self.manifest.study_id)
+                if shown.what.startswith("heads") and shown.answer is not None:
+                    heads = shown.answer if shown.what == "heads" else parse_with_heads(shown.answer)[0]
+                    chain = parse_chain(heads, self._key, self.manifest.study_id)
                     assert final[: len(chain)] == chain, "two heads with one number"
 
     def demand_all(self, residents: Sequence[Resident]) -> None:

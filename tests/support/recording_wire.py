@@ -80,7 +80,7 @@ class Wire:
         exchange = Exchange(head.split(b" ", 2)[1].decode().split("/", 3)[3], body)
         self.exchanges.append(exchange)
         port = self._upstream()
-        if port is None or exchange.what in self.deaf:
+        if port is None or self.deaf & {exchange.what, exchange.what.partition("/")[0]}:
             return
         answer = await _answer(port, head + body)
         writer.write(answer)

@@ -20,7 +20,7 @@ from attrs import define, evolve, field, frozen
 
 from anon.errors import Unreachable
 from anon.route import Response
-from anon.transparency.documents import encode_chain
+from anon.study.manifest import Manifest
 from anon.transparency.equivocation import parse_evidence
 from anon.wire.replies import ACCEPTED, encode_reply
 from peer.app import PeerApp
@@ -32,6 +32,7 @@ from peer.run.equivocations import kept
 from peer.run.exchanges import ANOTHER_KEY
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
+from tests.support.documents import heads_answer
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, peer, until_closed
 from tests.support.routes import Ask, Exchanges
 from tests.support.stories import Told, counts, second_story
@@ -58,7 +59,7 @@ class Liar(Exchanges):
     """A route to an aggregator that tells the second story with probability `lies`, and with probability `silent` does
     not answer a request for the heads. `heads` counts its answers."""
 
-    study: bytes
+    manifest: Manifest
     honest: Told
     lying: Told
     lies: float
@@ -77,17 +78,16 @@ class Liar(Exchanges):
             self.left = True
             return Response(200, encode_reply(ACCEPTED))
         what = ask.what
-        if what == "heads" or not self.linked:
+        if what.startswith("heads") or not self.linked:
             self.told = self.lying if self.chance.random() < self.lies else self.honest
         chain, bodies = self.told
-        if what == "heads":
+        if what.startswith("heads"):
             if self.silent and self.chance.random() < self.silent:
                 raise Unreachable("no answer")
             self.heads += 1
-            return Response(200, encode_chain(chain))
-        first, _, last = what.removeprefix("documents/").partition("-")
-        asked = bodies[int(first) : int(last or first) + 1]
-        return Response(200, b"".join(asked)) if int(last or first) < len(bodies) else Response(404, b"")
+            return Response(200, heads_answer(what, chain, bodies, self.manifest))
+        number = int(what.removeprefix("documents/"))
+        return Response(200, bodies[number]) if number < len(bodies) else Response(404, b"")
 
 
 @frozen
@@ -116,7 +116,7 @@ class Scene:
         with self.another_home(str(seed)) as home:
             home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
             chance = random.Random(seed)
-            liar = Liar(self.aggregator.study, self.honest, self.lying, lies, chance, linked, silent)
+            liar = Liar(self.aggregator.manifest, self.honest, self.lying, lies, chance, linked, silent)
             return self._live(home, liar, chance)
 
     @contextmanager
@@ -133,7 +133,7 @@ class Scene:
         """The outcome for the peer of this home when it is told the lying story consistently."""
         home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
         chance = random.Random(1)
-        return self._live(home, Liar(self.aggregator.study, self.honest, self.lying, 1.0, chance), chance)
+        return self._live(home, Liar(self.aggregator.manifest, self.honest, self.lying, 1.0, chance), chance)
 
     def _live(self, home: PeerHome, liar: Liar, chance: random.Random) -> Fate:
         clock = Clock(self.now)
