@@ -32,7 +32,7 @@ IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
 test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
-.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
+.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -85,7 +85,7 @@ demo-sum: .venv/demo    ## the census study as exact sums of 300 people, with tw
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and again with shuffled labels
 	$(call demo,mooc)
 
-demo-averaging demo-transfer demo-masks demo-groups: demo-%: .venv/demo   ## parties with many records each: with two tellers, or none
+demo-averaging demo-transfer demo-masks demo-groups demo-trees: demo-%: .venv/demo   ## parties with many records each: with two tellers, or none
 	$(call demo,$*)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
