@@ -153,7 +153,7 @@ soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many re
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
-	@for each in tokens vdaf perturb aggregate central peer server load tellers letters masks oblivious tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+	@for each in tokens vdaf perturb aggregate central peer records server load tellers letters masks oblivious tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))

@@ -95,7 +95,12 @@ itself. The final model learns from the drawn rows, or also from the own records
 
 `python -m benchmarks.parties.marginal_sets --data FOLDER`: error, in brackets its deviation over folds.
 """
-READING_SETS = """TODO
+READING_SETS = """\
+On bikes the rows of `marginals` train far better than those of trees, than the paper's, and from epsilon .5 on than an
+agent's own records. The 1,036 people of diabetes are asked single tables, and are enough at epsilon 1 alone: below it
+the rows alone tell no more than the commoner label. News hardly tells its shares: all rows err little less than the
+mean does. Trees say the mean there, and noise in tables of 59 features puts the drawn rows above it. Declared pairs,
+which are fewer tables, are nearer at epsilon .1. So `marginals` is below trees on bikes, and on diabetes at epsilon 1.
 """
 GROUPS = """\
 ## Groups

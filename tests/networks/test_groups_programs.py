@@ -39,8 +39,8 @@ def untold(study: SumStudy) -> list[int]:
 async def test_a_fifth_goes_for_good_and_each_groups_model_is_of_those_who_came(
     way: str, peers: int, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seconds after its window opens, one of eight receivers has told its sum. Are all of the killed process so quick,
-    nobody is lost: that is one run in thousands, and all claims hold."""
+    """A process is killed five seconds after the window of its receivers' sums opens. One of them that has told none by
+    then never comes back. If all have, which is one run in thousands, none is lost, and the claims are the same."""
     if way == "tor":
         network = request.getfixturevalue("private_tor")
         monkeypatch.setitem(command_line.ENVIRONMENT, "ANONML_TORRC", str(network.torrc_file))
