@@ -1,4 +1,4 @@
-"""What a page tells of results that are not kept here stays as it was.
+"""A page keeps what it tells of results that are not kept here.
 
 Results lie in a folder that is not in the repository. A page that is written from them gives all of its headings, and
 nothing below those without results.
@@ -32,7 +32,7 @@ def merged(old: str, new: str, otherwise: str = "") -> str:
 
 
 def section_of(page: str, heading: str) -> str:
-    """What stands under a heading, with all below it; nothing where the page has no such heading."""
+    """The text under a heading, with all below it; nothing where the page has no such heading."""
     chapters = dict(_chapters(page))
     if heading in chapters:
         return "\n\n".join(f"{name}\n\n{text}".strip("\n") for name, text in chapters[heading].items())
