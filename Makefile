@@ -32,7 +32,7 @@ IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
 test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
-.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
+.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -85,7 +85,7 @@ demo-sum: .venv/demo    ## the census study as exact sums of 300 people, with tw
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and again with shuffled labels
 	$(call demo,mooc)
 
-demo-averaging demo-transfer demo-masks demo-groups: demo-%: .venv/demo   ## parties with many records each: with two tellers, or none
+demo-averaging demo-transfer demo-masks demo-groups demo-trees: demo-%: .venv/demo   ## parties with many records each: with two tellers, or none
 	$(call demo,$*)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
@@ -154,7 +154,7 @@ soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many re
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
-	@for each in tokens vdaf perturb aggregate central peer server load tellers letters masks oblivious tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+	@for each in tokens vdaf perturb aggregate central peer records server load tellers letters masks oblivious tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))

@@ -6,7 +6,8 @@
 4. A model was published, and whoever checks the publication finds nothing wrong with it.
 5. Through Tor each connection that carried a packet had a circuit of its own, and the log could have shown otherwise.
 6. Of parties with many records: the exact sum is a model that ranks about as well as a party alone, or better. The
-   published sum is as far from it as the declared noise puts it.
+   published sum is as far from it as the declared noise puts it. Of trees their counts are wrong by as much as those of
+   trees that are grown again.
 7. The control is a whole study of as many people, and the numbers of both are numbers.
 """
 
@@ -46,6 +47,8 @@ def faults(figures: Figures) -> list[str]:
 
 def _of_study(figures: Figures, whose: str) -> Iterator[str]:
     of_model = _PARTY_CHECKS if "records" in figures else _MODEL_CHECKS
+    if "trees" in figures:
+        of_model = _TREES_CHECKS
     for check in (*_CHECKS, *of_model, *(_TOR_CHECKS if "packet_circuits" in figures else ())):
         try:
             if not check.holds(figures):
@@ -102,11 +105,11 @@ _CHECKS = (
 )
 _NO_MODEL = "no model was published, or its scores are no numbers"
 _MODEL_CHECKS = (Check(_numbers, lambda _: _NO_MODEL),)
+_SCORES = Check(
+    lambda figures: len(figures["models"]) > 1 and all(map(_shares, figures["models"].values())), lambda _: _NO_MODEL
+)
 _PARTY_CHECKS = (
-    Check(
-        lambda figures: len(figures["models"]) > 1 and all(map(_shares, figures["models"].values())),
-        lambda _: _NO_MODEL,
-    ),
+    _SCORES,
     Check(
         lambda figures: figures["models"]["without noise"][1] > figures["models"]["one party alone"][1] - WORSE,
         lambda _: "without its noise the sum ranks worse than a party alone",
@@ -115,6 +118,18 @@ _PARTY_CHECKS = (
         _in_band,
         lambda figures: f"the published sum is {figures['distance']:g} times as far from the exact one as the declared "
         f"noise on average; expected {figures['distance_band'][0]:g} to {figures['distance_band'][1]:g}",
+    ),
+)
+_TREES_CHECKS = (
+    _SCORES,
+    Check(
+        lambda figures: figures["trees"] == figures["peers"] and figures["rows"] > 0,
+        lambda figures: f"{figures['rows']:,} rows were drawn from {figures['trees']:,} trees",
+    ),
+    Check(
+        _in_band,
+        lambda figures: f"counts of the published trees are wrong by {figures['distance']:g} times as much as those of "
+        f"trees grown again; expected {figures['distance_band'][0]:g} to {figures['distance_band'][1]:g}",
     ),
 )
 _TOR_CHECKS = (

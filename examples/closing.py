@@ -55,6 +55,8 @@ def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
     made = f"the models of {figures['groups']:,} groups, which predict together" if "groups" in figures else "one model"
+    if "trees" in figures:
+        made = f"{figures['rows']:,} rows that stand for nobody, drawn from a private tree of each"
     yield (
         f"[bold]{figures['enrolled']:,} parties with {figures['records']:,} records each made {made}, and none "
         "handed over a record.[/]"
@@ -62,11 +64,20 @@ def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
     rows = [f"  {name:<24} {error:6.3f}   {auc:6.3f}" for name, (error, auc) in figures["models"].items()]
     yield "\n".join([f"  {'':<24} {'error':>6}   {'AUC':>6}", *rows])
     (error, auc), (own_error, own_auc) = (figures["models"][name] for name in ("published", "one party alone"))
+    if "trees" in figures:
+        yield "Each tree is public as it is. A model of rows or records is a logistic regression."
     yield (
         f"Sharing takes the mean party's error from {own_error:.3f} to {error:.3f}, and its AUC from {own_auc:.3f} to "
         f"{auc:.3f}, on records that no party holds. A single run tells little: its noise is drawn anew each time."
     )
     least, most = figures["distance_band"]
+    if "trees" in figures:
+        yield (
+            f"[bold]The noise:[/] counts of published trees are wrong by {figures['distance']:.2f} times as much as "
+            f"those of trees that are grown again from the same records. A right run lies between {least:.2f} and "
+            f"{most:.2f}, but for one in 100,000."
+        )
+        return
     of = "of all groups " if "groups" in figures else ""
     yield (
         f"[bold]The noise:[/] the published sum {of}is {figures['distance']:.2f} times as far from the exact one as "
@@ -135,7 +146,7 @@ def _next(report: Path | None, example: str) -> Iterator[str]:
     yield (
         "[bold]Try next:[/]\n"
         f"  anonml demo {other:<10}        another study\n"
-        "  anonml demo averaging         parties with many records (also: transfer, masks, groups)\n"
+        "  anonml demo averaging         parties with many records (also: transfer, masks, groups, trees)\n"
         "  anonml demo --tor             through a private Tor network\n"
         "  anonml study init STUDY.toml  a study of your own\n"
         "  anonml peer open              the page of somebody who is asked"

@@ -31,18 +31,21 @@ from examples.private_tor import private_tor
 from examples.study_run import StudyRun, Wanted
 from examples.waiting import waiting
 
+PEERS = {"census": 2000, "sum": 300, "mooc": 500, "averaging": 100, "transfer": 150, "masks": 30, "groups": 30,
+         "trees": 50}  # fmt: skip
+TOR_PEERS = {"census": 300, "sum": 60, "mooc": 100, "averaging": 40, "transfer": 60, "masks": 20, "groups": 20,
+             "trees": 20}  # fmt: skip
+EXAMPLES = ", ".join(PEERS)
 app = typer.Typer(
     add_completion=False,
-    help="A whole study on this machine: census, sum, mooc, averaging, transfer, masks, groups, or a file of your own.",
+    help=f"A whole study on this machine: {EXAMPLES}, or a file of your own.",
 )
-PEERS = {"census": 2000, "sum": 300, "mooc": 500, "averaging": 100, "transfer": 150, "masks": 30, "groups": 30}
-TOR_PEERS = {"census": 300, "sum": 60, "mooc": 100, "averaging": 40, "transfer": 60, "masks": 20, "groups": 20}
 
 
 @app.command()
 def main(
     example: Annotated[
-        str, typer.Argument(help="census, sum, mooc, averaging, transfer, masks, groups, or the path of a study.toml")
+        str, typer.Argument(help=f"{EXAMPLES}, or the path of a study.toml")
     ] = "census",
     data: Annotated[Path | None, typer.Option(help="CSV of people (needed for a study of your own).")] = None,
     peers: Annotated[int, typer.Option(min=0, help="How many peers; 0: the example's own number.")] = 0,
@@ -95,8 +98,7 @@ class Asked:
             return parties.scene(self.example, self.peers, self.seed, self.data)
         if self.data is None or not Path(self.example).is_file():
             raise Malformed(
-                "demo: expected census, sum, mooc, averaging, transfer, masks, groups, or a study file with --data "
-                "FILE.csv (`anonml study synthesize`)"
+                f"demo: expected {EXAMPLES}, or a study file with --data FILE.csv (`anonml study synthesize`)"
             )
         return scenes.own_study(Path(self.example), self.data, self.peers, self.seed)
 

@@ -54,7 +54,9 @@ CHILD_SECONDS = 600.0
 """Real seconds after which a child that evaluates is ended, however busy the machine is."""
 MOST_EPSILON = 10.0
 """The most that an owner of the demo agrees to, in one study and in all."""
-MOST_RHO = tuple(BudgetLimit(Measure.ZCDP, unit, 1000 * NANO, 1000 * NANO) for unit in Unit)
+MOST = tuple(
+    BudgetLimit(measure, unit, 1000 * NANO, 1000 * NANO) for measure in (Measure.ZCDP, Measure.CENTRAL) for unit in Unit
+)
 _CHECKED = CheckedLists()
 """The peers of one process check the one public list of credentials once."""
 
@@ -197,7 +199,7 @@ def _settle_in(person: dict[str, Any], path: Path, way: Way, party: Party, minim
         import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
     most = nano(MOST_EPSILON)
     policy = Policy(
-        lifetime=most, max_epsilon=most, minimum_cohort=minimum_cohort, minimum_window=0, limits=MOST_RHO
+        lifetime=most, max_epsilon=most, minimum_cohort=minimum_cohort, minimum_window=0, limits=MOST
     )
     time = Timepiece(party)
     peer = PeerApp(

@@ -1,10 +1,11 @@
-"""The demos of parties that hold many records each: `averaging` and `transfer` with two tellers, `masks` and
-`groups` without any.
+"""The demos of parties that hold many records each: `averaging` and `transfer` with two tellers; `masks`, `groups`
+and `trees` without any.
 
 The census rows are divided among parties, and the study file of `examples/census/parties.toml` asks them. A demo knows
 every record, which no aggregator does. So it can compare the published sum with the exact one: their distance has to be
 that of the declared noise. By that law alone a run falls out of the band once in a million. Neither time nor an
 unlucky division decides it. Of groups the sums of all together are compared, for each aggregation has each party once.
+Trees publish no sum: see `examples.shared_rows`.
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ from anon.protocols.sum.masks.layout import masking_of, vector_survey
 from anon.protocols.sum.masks.masking import came, opened
 from anon.protocols.sum.standing import place_of, read_sum
 from anon.protocols.tellers import tellers_of
+from anon.protocols.trees.shared import MOST_DRAWN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from examples import shared_rows
 from examples.census import data as census_data
 from examples.published import Published
 from examples.scenes import CENSUS_TEST_ROWS, Scene, census_rows
 
 STUDY = Path(__file__).parent / "census" / "parties.toml"
-RECORDS = {"averaging": 60, "transfer": 22, "masks": 200, "groups": 200}
+RECORDS = {"averaging": 60, "transfer": 22, "masks": 200, "groups": 200, "trees": 200}
 """Of each party."""
 PUBLIC_ROWS, GROUP = 500, 10
 """Of the file for everybody, and members of a group at most."""
@@ -59,6 +62,7 @@ _DESIGNS = {
     "masks": 'kind = "masked-averaging"\nepsilon = 2.0\nstrength = 0.003\nleast = {half}\nhonest = {half}\n',
     "groups": 'kind = "group-averaging"\nepsilon = 2.0\nstrength = 0.003\naggregations = 2\ngroup = {group}\n'
     "receivers = 2\n",
+    "trees": 'kind = "trees"\nepsilon = 2.0\nrows = {rows}\ndepth = 3\n',
     "transfer": f'kind = "transfer"\nepsilon = 4.0\npublic_rows = {PUBLIC_ROWS}\nclassifier = "tree"\n'
     "strength = 0.01\n",
 }
@@ -71,9 +75,10 @@ def study_text(example: str, parties: int) -> str:
     cohort = f"minimum = {half}\nmaximum = {max(500, parties)}"
     text = re.sub(r"(?m)^minimum = \d+\nmaximum = \d+", cohort, STUDY.read_text("utf-8"))
     if example != "averaging":
-        design = _DESIGNS[example].format(half=half, group=min(GROUP, max(2, parties // 2)))
+        rows = min(RECORDS["trees"], MOST_DRAWN // max(500, parties))
+        design = _DESIGNS[example].format(half=half, group=min(GROUP, max(2, parties // 2)), rows=rows)
         text = re.sub(r"(?ms)^\[design\]\n.*?\n(?=\[)", lambda _: f"[design]\n{design}\n", text)
-    if example in ("masks", "groups"):
+    if example in ("masks", "groups", "trees"):
         text = re.sub(r"(?ms)^\[\[tellers\]\]\n.*?(?=^\[|\Z)", "", text)
     if example == "transfer":
         text = text.replace('unit = "record"\n', "") + "\n" + _GIVEN
@@ -140,6 +145,8 @@ def _ends(alarm: float, entries: int) -> tuple[float, float]:
 def scores(scene: Scene, published: Published) -> dict[str, Any]:
     """Errors and AUCs on the test rows of the published model and of those without sharing or without privacy."""
     manifest = PROTOCOLS.manifest(published.body("manifest"))
+    if manifest.protocol == "trees":
+        return shared_rows.scores(scene.held, scene.test, published)
     survey, given = asked_of(manifest), scene.given.get("rows", b"")
     parties, found = Parties(manifest.label, scene.held), _published_sum(manifest, published)
     exact = vectors_of(manifest, survey, scene.held, given=given).sum(axis=0).tolist()

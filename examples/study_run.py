@@ -150,7 +150,8 @@ class StudyRun:
             figures |= {name: _added(outcomes, name) for name in ("packet_connections", "packet_circuits")}
             figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
         scores = parties.scores if self.wanted.scene.held else _scores
-        return figures | (scores(self.wanted.scene, published) if find(published.chain, "model") else {})
+        result = find(published.chain, "model") or find(published.chain, "rows")
+        return figures | (scores(self.wanted.scene, published) if result else {})
 
 
 def figures_of(

@@ -225,7 +225,7 @@ def _check_records(study: Manifest, protocol: SharedPart) -> None:
     if not (issubclass(section, DesignSection) and section.takes_many):
         raise Malformed(f"manifest: the design {study.design} takes one record of each member; do not take part")
     try:
-        study.records.demand_questions(len(study.features) + 1)
+        study.records.demand(len(study.features) + 1, section.most_of_member)
     except InvalidValue as fault:
         raise Malformed(f"manifest: {fault}; do not take part") from None
 

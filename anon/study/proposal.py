@@ -28,7 +28,7 @@ from anon.study.features import (
     one_of,
 )
 from anon.study.given import GivenFile, demand_given
-from anon.study.records import PERSON, RECORD, Records, declared
+from anon.study.records import MOST_OF_MEMBER, PERSON, RECORD, Records, declared
 from anon.study.structuring import CARRIED, kind_of, make_converter, structure
 from anon.study.texts import demand_seen
 from anon.wire.addresses import teller_address_fault
@@ -61,12 +61,13 @@ class DesignSection:
     """The `[design]` of a study file. Each protocol derives a class for each of its designs.
 
     `has_tellers`: the answers leave in shares, for the tellers that the file names. `takes_many`: a member may have
-    many records. `takes_given`: it reads public documents that staff give with the study.
+    many records, at most `most_of_member`. `takes_given`: it reads public documents that staff give with the study.
     """
 
     kind: str
     has_tellers: ClassVar[bool] = False
     takes_many: ClassVar[bool] = False
+    most_of_member: ClassVar[int] = MOST_OF_MEMBER
     takes_given: ClassVar[bool] = False
 
     def demand(self, proposal: Proposal) -> None:
@@ -166,7 +167,7 @@ class Proposal:
         if self.many is not None:
             if not self.design.takes_many:
                 raise InvalidValue(f"records: the design {self.design.kind} takes one of each member; leave it out")
-            self.many.demand_questions(len(self.features) + 1)
+            self.many.demand(len(self.features) + 1, self.design.most_of_member)
         if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: two at one address are one teller; name tellers that different people run")
         if self.given and not self.design.takes_given:

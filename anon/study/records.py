@@ -15,7 +15,8 @@ from anon.errors import InvalidValue
 from anon.study.features import one_of
 from anon.study.structuring import LEFT_OUT
 
-MOST_RECORDS = 10_000
+MOST_RECORDS, MOST_OF_MEMBER = 50_000, 10_000
+"""Of any design, and of one that does not say that it takes more."""
 MOST_CELLS = 2**20
 """Records times questions: some 10 MB on a member's machine."""
 PERSON: Final = "person"
@@ -45,8 +46,11 @@ class Records:
         """The part that every survey repeats: most and unit."""
         return evolve(self, least=1)
 
-    def demand_questions(self, questions: int) -> None:
-        """Raises `InvalidValue` for more values than a member's machine should hold. The label is a question too."""
+    def demand(self, questions: int, most: int) -> None:
+        """Raises `InvalidValue` for more than `most` records, or for more values than a member's machine should hold.
+        The label is a question too."""
+        if self.most > most:
+            raise InvalidValue(f"most_records: expected at most {most} with this design, got {self.most}; lower it")
         if self.most * questions > MOST_CELLS:
             raise InvalidValue(
                 f"most_records: expected at most {MOST_CELLS // questions} with {questions} queries, got {self.most}; "

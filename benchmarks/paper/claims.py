@@ -52,6 +52,8 @@ class Claim:
 
     def verdict(self, found: Findings) -> tuple[str, str, str]:
         """"agrees", "differs" or "not measured", our figures, and the remarks that belong to it."""
+        if not found.rows(self.figure):  # of no rows many a sentence holds
+            return "not measured", "", ""
         try:
             holds, told = self.check(found)
         except (LookupError, ValueError):

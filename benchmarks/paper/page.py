@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.figures import OUT, Figure
-from benchmarks.paper.baselines_page import baselines
+from benchmarks.paper import baselines_page, directions_page, rule_page
 from benchmarks.paper.charts import write_all
 from benchmarks.paper.checks import reach
 from benchmarks.paper.claims import CLAIMS
 from benchmarks.paper.datasets import NAMES
-from benchmarks.paper.directions_page import directions
 from benchmarks.paper.findings import Findings, number, share, table, with_error
 from benchmarks.paper.kept import Kept
-from benchmarks.paper.rule_page import rule
+from benchmarks.paper.sections import merged, section_of, table_beside, tables_of
 from benchmarks.paper.sweeps import FIGURE_6_SIZES, FIGURE_7_PARTITIONS
-from benchmarks.paper.utility_page import utility
+from benchmarks.paper.utility_page import UTILITY, utility
 
 FIGURES = (
     "figure2", "figure3", "crossovers", "figure4", "figure5", "figure6", "figure7", "figure8d", "ceilings", "utility",
@@ -55,6 +54,7 @@ imported by the peer's importer, thirteen SQL queries in the peer's sandbox (`be
 rounded to three digits.
 """
 
+AGREEMENT, TOOK = "## Where the paper's text and our numbers agree", "The tables of utility took"
 ERRATA = """\
 ## Errata that these numbers meet
 
@@ -66,10 +66,11 @@ authors' later code flips every label once more. The others concern proofs (8, 9
 
 
 def write(kept: Kept, docs: Path) -> None:
-    """The page and its plots, from every figure of which something is kept."""
+    """The page and its plots, from every figure of which something is kept. Of all others the page keeps what it has.
+    """
     found = Findings({name: sorted(best_measured(kept.rows(name)), key=_place) for name in FIGURES})
-    charts = write_all(found, docs / "results")
-    (docs / "results.md").write_text(render(found, charts), encoding="utf-8")
+    charts, page = write_all(found, docs / "results"), docs / "results.md"
+    page.write_text(render(found, charts, page.read_text("utf-8") if page.exists() else ""), encoding="utf-8")
 
 
 def best_measured(rows: Sequence[Figure]) -> list[Figure]:
@@ -97,22 +98,26 @@ def _often(row: Figure) -> float:
     return number(row, "trials") if row.get("trials") else 0.0
 
 
-def render(found: Findings, charts: Sequence[str]) -> str:
-    """The page. Deterministic in what was found; figures without numbers are named as missing."""
-    parts = [INTRODUCTION, _time(found), _sets(found), _agreement(found)]
+def render(found: Findings, charts: Sequence[str], old: str = "") -> str:
+    """The page. Deterministic in what was found and in the old page; figures without numbers are named as missing."""
+    parts = [INTRODUCTION, _time(found, old), _sets(found, old), _agreement(found, old)]
     for figure, title, tables in SECTIONS:
         parts.append(f"## {title}")
         if not found.rows(figure):
-            parts.append("Not measured: the data was not there.")
             continue
         if figure in charts:
             parts.append(f"![{title}](results/{figure}.svg)")
         parts.append(tables(found))
         parts.append(_claims(found, figure))
-    parts.append(utility(found, charts))
-    parts += [directions(OUT / "directions.json"), baselines(OUT / "baselines.json"), rule(OUT / "rule.json")]
+    others = {
+        UTILITY: utility(found, charts), directions_page.SECTION: directions_page.directions(OUT / "directions.json"),
+        baselines_page.SECTION: baselines_page.baselines(OUT / "baselines.json"),
+        rule_page.SECTION: rule_page.rule(OUT / "rule.json"),
+    }  # fmt: skip
+    parts += [told or text.splitlines()[0] for text, told in others.items()]
     parts.append(ERRATA)
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    new = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    return merged(old, new, "Not measured: the data was not there.")
 
 
 def _claims(found: Findings, figure: str) -> str:
@@ -127,26 +132,33 @@ def _loud(verdict: str) -> str:
     return f"**{verdict}**" if verdict == "differs" else verdict
 
 
-def _agreement(found: Findings) -> str:
+def _agreement(found: Findings, old: str) -> str:
     """Every sentence of the paper with its verdict, in one table."""
+    before = [line for told in tables_of(section_of(old, AGREEMENT)) for line in told]
+    said = {says: verdict.strip("*") for _, says, verdict in before}
     verdicts = [(claim, claim.verdict(found)[0]) for claim in CLAIMS]
+    verdicts = [
+        (claim, said.get(claim.says, kind) if kind == "not measured" else kind) for claim, kind in verdicts
+    ]
     counts = {kind: sum(verdict == kind for _, verdict in verdicts) for kind in ("agrees", "differs", "not measured")}
     told = f"Of {len(CLAIMS)} sentences {counts['agrees']} agree with our numbers and {counts['differs']} differ"
     told += f"; {counts['not measured']} were not measured." if counts["not measured"] else "."
     body = [[claim.figure.removeprefix("figure"), claim.says, _loud(verdict)] for claim, verdict in verdicts]
     rest = "The numbers and reasons stand with each figure below."
     listed = table(["figure", "the paper says", "ours"], body)
-    return f"## Where the paper's text and our numbers agree\n\n{told} {rest}\n\n{listed}"
+    return f"{AGREEMENT}\n\n{told} {rest}\n\n{listed}"
 
 
-def _time(found: Findings) -> str:
+def _time(found: Findings, old: str) -> str:
     """How long the tables of utility took, from the measurements themselves."""
     rows = [row for name in ("utility", "plan", "adult", "ceilings") for row in found.rows(name)]
     minutes = sum(number(row, "cpu_seconds") for row in rows if row.get("cpu_seconds")) / 60
-    return f"The tables of utility took {minutes:.0f} minutes of one core." if minutes >= 1 else ""
+    if minutes >= 1:
+        return f"{TOOK} {minutes:.0f} minutes of one core."
+    return next((line for line in old.splitlines() if line.startswith(TOOK)), "") if not rows else ""
 
 
-def _sets(found: Findings) -> str:
+def _sets(found: Findings, old: str) -> str:
     body = []
     for row in found.rows("ceilings"):
         binned, subsets = int(number(row, "binned")), 2
@@ -156,9 +168,9 @@ def _sets(found: Findings) -> str:
             share(number(row, "positive"), 2), f"{factor:g}",
         ])  # fmt: skip
     if not body:
-        return ""
+        return "## Data"
     header = ["name", "data", "peers", "test", "features", "medians asked", "positive", "record-level / eq. 6"]
-    return f"## Data\n\n{table(header, body)}\n\n{DATA}"
+    return f"## Data\n\n{table_beside(section_of(old, '## Data'), header, body, 1)}\n\n{DATA}"
 
 
 def _figure_2(found: Findings) -> str:

@@ -76,8 +76,8 @@ def kept() -> Findings:
 
 
 def write(output: Path, found: Findings) -> None:
-    """The page, and its picture in the folder beside it."""
-    output.write_text(page(found), "utf-8")
+    """The page, and its picture in the folder beside it. A part without rows stays as it was."""
+    output.write_text(page(found, output.read_text("utf-8") if output.exists() else ""), "utf-8")
     if found.rows("averaging"):
         (output.parent / "results").mkdir(exist_ok=True)
         (output.parent / "results" / PICTURE).write_text(picture(found), "utf-8")

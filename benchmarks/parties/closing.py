@@ -31,6 +31,7 @@ from anon.sharing.drafts import drafted
 from anon.study.proposal import Proposal
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.paper.findings import Findings, number, table
+from benchmarks.paper.sections import section_of, tables_of
 from benchmarks.parties.goals import brief
 from benchmarks.parties.noise import Array
 from examples.protocols import PROTOCOLS
@@ -156,8 +157,8 @@ def _people(study: Proposal, file: Path, choice: Choice) -> People | Parties:
     return parties_from_rows(study, held, "office")
 
 
-def section(kept: Findings) -> str:
-    """The part of the page."""
+def section(kept: Findings, old: str) -> str:
+    """The part of the page. Lines of rows that are not kept are those of the old page."""
     rows = {str(row["name"]): row for row in kept.rows("closing")}
     made = {
         f"`sum`, `{way}`" if way == "marginals" else f"`{way}`": [
@@ -172,8 +173,12 @@ def section(kept: Findings) -> str:
         trials=int(number(first, "trials")), majority=brief(number(first, "majority"), 3),
         alone=brief(number(alone, "alone"), 3), command=COMMAND,
     )  # fmt: skip
-    lines = []
+    lines, told = [], tables_of(section_of(old, HEAD.splitlines()[0]))
+    before = {line[0]: line for line in (told[0] if told else ())}
     for choice in CHOICES:
+        if choice.name not in rows and not made[choice.name]:
+            lines += [before[choice.name]] if choice.name in before else []
+            continue
         if choice.name in rows:
             error, spread = number(rows[choice.name], "error"), number(rows[choice.name], "se")
         else:
@@ -187,7 +192,9 @@ def section(kept: Findings) -> str:
 def kept_rows() -> Findings:
     """The figures of this command, and the rows that it reads."""
     files: Mapping[str, Path] = {"closing": KEPT, "beside": OUT / "rows-beside.json"}
-    return Findings({name: json.loads(file.read_text("utf-8"))["rows"] for name, file in files.items()})
+    return Findings({
+        name: json.loads(file.read_text("utf-8"))["rows"] for name, file in files.items() if file.exists()
+    })  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -197,8 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=5)
     options = parser.parse_args(arguments)
     publish("closing", list(measured(options.data, options.trials)), {})
-    before = PAGE.read_text("utf-8").partition(f"\n{HEAD.splitlines()[0]}\n")[0]
-    PAGE.write_text(f"{before}\n{section(kept_rows())}", "utf-8")
+    page = PAGE.read_text("utf-8")
+    before = page.partition(f"\n{HEAD.splitlines()[0]}\n")[0]
+    PAGE.write_text(f"{before}\n{section(kept_rows(), page)}", "utf-8")
     return 0
 
 

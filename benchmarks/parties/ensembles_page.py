@@ -7,11 +7,17 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.paper.findings import number, table
+from benchmarks.paper.sections import merged
 from benchmarks.parties.goals import brief
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ensembles.md"
 WAYS = ("local", "published alone", "to the group", "to all")
 SAYS = ("own", "all alike", "unweighted", "weighted")
+NAMED = {
+    "sizes": ("set", "group"), "records": ("records", "epsilon"), "parts": ("epsilon", "parts"),
+    "epsilon": ("set", "epsilon"), "peers": ("set", "peers"),
+}  # fmt: skip
+"""The columns by which the lines of a table are told apart."""
 COMMAND = "python -m benchmarks.parties.ensembles --data FOLDER --runs 4 --page"
 HEAD = """\
 <!-- Written by `{command}`; do not edit it by hand. -->
@@ -67,37 +73,64 @@ both groups that it was in.
 """
 
 
+FIGURES = """\
+## Figures 6.1 to 6.9 as pictures
+
+Drawn from the tables above. Bars are the deviation over runs. A dotted line is the error of the same way without noise.
+
+![Figure 6.1: error by epsilon, ten peers in one group](results/groups-figure-1.svg)
+
+![Figures 6.2 to 6.4: error of the published model by lambda](results/groups-figure-2-to-4.svg)
+
+![Figures 6.5 to 6.7: error by records of each peer](results/groups-figure-5-to-7.svg)
+
+![Figure 6.8: error by the number of peers](results/groups-figure-8.svg)
+
+![Figure 6.9: error by parts of epsilon](results/groups-figure-9.svg)
+"""
+
+
 def write_page(rows: Sequence[Figure], runs: int) -> list[str]:
-    """Write the page. Returns the claims that do not hold."""
-    PAGE.write_text("\n\n".join(part.strip("\n") for part in _parts(rows, runs)) + "\n", "utf-8")
+    """Write the page and its pictures. Chapters without rows stay as they were. Returns the claims that do not hold."""
+    from benchmarks.parties.ensembles_pictures import draw_all  # needs matplotlib, which measuring does not
+
+    text = merged(PAGE.read_text("utf-8"), "\n\n".join(part.strip("\n") for part in _parts(rows, runs)) + "\n")
+    PAGE.write_text(text, "utf-8")
+    draw_all(text, PAGE.parent / "results")
     return list(_missed(rows))
 
 
-def _of(rows: Sequence[Figure], kind: str) -> list[Figure]:
-    return [row for row in rows if row["kind"] == kind]
+def _of(rows: Sequence[Figure], *kinds: str) -> list[Figure]:
+    return [row for row in rows if row["kind"] in kinds]
 
 
 def _parts(rows: Sequence[Figure], runs: int) -> Iterator[str]:
     yield HEAD.format(command=COMMAND, runs=runs)
-    yield SIZES
-    yield table(["set", "group", *WAYS], list(_ways(_of(rows, "sizes"), "set", "group")))
-    yield RECORDS
-    yield table(["records", "epsilon", *WAYS], list(_ways(_of(rows, "records"), "records", "epsilon")))
-    yield PARTS
-    yield table(["epsilon", "parts", *WAYS], list(_ways(_of(rows, "parts"), "epsilon", "parts")))
-    yield REST
-    yield table(["set", "epsilon", *WAYS], list(_ways(_of(rows, "epsilon"), "set", "epsilon")))
-    yield table(["set", "peers", *WAYS], list(_ways(_of(rows, "peers"), "set", "peers")))
-    lines = [[str(row["epsilon"]), str(row["lambda"]), _cell(row)] for row in _of(rows, "lambda")]
-    yield table(["epsilon", "lambda", "error"], lines)
-    yield WEIGHING
-    yield table(["data", "liar", "epsilon", *SAYS, "weighted, everybody's", "refused"], [
-        [*(str(row[key]) for key in ("data", "liar", "epsilon")),
-         *(f"{_brief(row, key)} ({_brief(row, key + ', over runs')})"
-           for key in (*(f"{way}, like its own" for way in SAYS), "weighted, everybody's")),
-         f"{number(row, 'refused'):g}"]
-        for row in _of(rows, "weighing")
-    ])  # fmt: skip
+    kinds = {SIZES: ("sizes",), RECORDS: ("records",), PARTS: ("parts",), REST: ("epsilon", "peers", "lambda"),
+             WEIGHING: ("weighing",)}  # fmt: skip
+    for words, asked in kinds.items():
+        yield words if all(_of(rows, kind) for kind in asked) else words.splitlines()[0]
+        if all(_of(rows, kind) for kind in asked):
+            yield from _tables(_of(rows, *asked))
+    yield FIGURES
+
+
+def _tables(rows: Sequence[Figure]) -> Iterator[str]:
+    """The tables of one chapter."""
+    for kind, names in NAMED.items():
+        if some := _of(rows, kind):
+            yield table([*names, *WAYS], list(_ways(some, *names)))
+    if some := _of(rows, "lambda"):
+        lines = [[str(row["epsilon"]), str(row["lambda"]), _cell(row)] for row in some]
+        yield table(["epsilon", "lambda", "error"], lines)
+    if some := _of(rows, "weighing"):
+        yield table(["data", "liar", "epsilon", *SAYS, "weighted, everybody's", "refused"], [
+            [*(str(row[key]) for key in ("data", "liar", "epsilon")),
+             *(f"{_brief(row, key)} ({_brief(row, key + ', over runs')})"
+               for key in (*(f"{way}, like its own" for way in SAYS), "weighted, everybody's")),
+             f"{number(row, 'refused'):g}"]
+            for row in some
+        ])  # fmt: skip
 
 
 def _ways(rows: Sequence[Figure], *keys: str) -> Iterator[list[str]]:
@@ -116,7 +149,7 @@ def _brief(row: Figure, key: str) -> str:
 
 def _missed(rows: Sequence[Figure]) -> Iterator[str]:
     spread = {(row["set"], row["group"], row["way"]): number(row, "over_peers") for row in _of(rows, "sizes")}
-    for group in (1, 5, 10):
+    for group in (1, 5, 10) if spread else ():
         if spread["Adult", group, "to all"] * 3 >= spread["Adult", group, "to the group"]:
             yield f"groups of {group}: the spread over peers is not under a third"
     error = {(row["records"], row["epsilon"], row["way"]): number(row, "error") for row in _of(rows, "records")}

@@ -9,7 +9,7 @@ allow, and Laplace noise of 2 / (n epsilon lambda) in each coordinate, at the la
 searches single records for what this noise really tells. *Right*: records divided by their own norm, the mean loss plus
 (lambda / 2) |w|^2, and noise for the mean of K models, 2 / (K n lambda). It is pure by the norm, or Gaussian at delta
 1e-6. Lambda is then chosen on training records that no peer holds. Minima are exact; the thesis stops its descent
-early. Fails where a figure or a bound is not as `docs/errata.md` says.
+early. Writes its part of docs/rows-and-groups.md, and fails where a figure or a bound is not as `docs/errata.md` says.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from attrs import frozen
 from benchmarks.figures import Figure, publish
 from benchmarks.many import Rows
 from benchmarks.parties.noise import Array, Generator, chance, deviation, radial
+from benchmarks.parties.pfds_page import PAGE, page
 from benchmarks.parties.solving import logistic, newton
 
 PEERS, RECORDS = 10, 300
@@ -340,6 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     publish("groups", rows, {"runs": options.runs})
     bounds = [lower_bound(tasks[name], strength, 1.0) for name, strength in LEAST]
     publish("groups-bounds", bounds, {})
+    PAGE.write_text(page(PAGE.read_text("utf-8"), "groups", "bounds"), "utf-8")
     missed = [
         f"{row['set']} {row['model']} {row['epsilon']}: {row['error']}, printed {row['printed']}"
         for row in rows

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from benchmarks.figures import Figure
 from benchmarks.paper.findings import Findings, number, table
+from benchmarks.paper.sections import merged
 from benchmarks.parties import averaging, closing, modes, network
 from benchmarks.parties.goals import NOISE_NAMES, Goal, brief, chosen, of_activity, of_averaging, of_transfer
 from benchmarks.parties.picture import Line, chart
@@ -13,22 +14,28 @@ from benchmarks.parties.texts import ACTIVITY, ADDRESSES, AVERAGING, CHOOSING, H
 
 COMMAND = "python -m benchmarks.parties --data FOLDER"
 PICTURE = "parties-figure2.svg"
+CHOICE = "## When to choose which"
+HEADINGS = {
+    "averaging": [AVERAGING.splitlines()[0]], "transfer": [TRANSFER.splitlines()[0]],
+    "activity": [ACTIVITY.splitlines()[0], ADDRESSES.splitlines()[0]],
+}  # fmt: skip
 
 
-def page(found: Findings) -> str:
-    """All parts for which there are rows."""
-    parts = [HEAD]
+def page(found: Findings, old: str = "") -> str:
+    """All parts for which there are rows. Of the others the old page's stay: tables of `averaging` and `transfer` have
+    rows of `others`, too."""
     sections: Mapping[str, Callable[[Findings], Iterator[str]]] = {
         "averaging": _averaging, "transfer": _transfer, "activity": _activity,
     }  # fmt: skip
+    there = {name: bool(found.rows(name)) for name in (*sections, "others")}
+    there |= {name: there[name] and there["others"] for name in ("averaging", "transfer")}
+    parts = [HEAD]
     for name, section in sections.items():
-        if found.rows(name):
-            parts += section(found)
-    if all(found.rows(name) for name in (*sections, "others")):
-        parts.append(_choosing(found))
-    if closing.KEPT.exists():
-        parts.append(closing.section(closing.kept_rows()))
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+        parts += section(found) if there[name] else HEADINGS[name]
+    parts.append(_choosing(found) if all(there.values()) else CHOICE)
+    closed = closing.kept_rows().rows("closing")
+    parts.append(closing.section(closing.kept_rows(), old) if closed else closing.HEAD.splitlines()[0])
+    return merged(old, "\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
 def goals_of(found: Findings) -> list[Goal]:
@@ -233,4 +240,4 @@ def _choosing(found: Findings) -> str:
     row = found.one("activity", task="activity", mode="statistic", noise="gaussian", epsilon="1")
     told["activity"] = brief(number(row, "accuracy"), 3)
     rows = [[cell.format(**told) for cell in row] for row in CHOOSING]
-    return "## When to choose which\n\n" + table(["you have", "choose", "because"], rows)
+    return f"{CHOICE}\n\n" + table(["you have", "choose", "because"], rows)

@@ -277,8 +277,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     publish("pfds-large", [large(census(options.data))], {})  # first, while the process is small
-    old = json.loads(KEPT.read_text("utf-8"))["rows"] if KEPT.exists() else []
-    table: list[Figure] = [row for row in old if row["set"] not in options.sets]
+    kept = json.loads(KEPT.read_text("utf-8"))["rows"] if KEPT.exists() else []
+    table: list[Figure] = [row for row in kept if row["set"] not in options.sets]
     makers: list[Callable[[Path], DataSet]] = [SETS[name] for name in options.sets]
     for make in makers:
         for row in table_two(make(options.data), options.folds, options.scored):
@@ -288,7 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     publish("pfds-figure3", list(fidelity(census(options.data), 10)), {})
     sizes = [impossible(SETS[name](options.data)) for name in ("Census", "Bikes")]
     publish("pfds-leaves", sizes, {})
-    options.output.write_text(page(), "utf-8")
+    old = options.output.read_text("utf-8") if options.output.exists() else ""
+    options.output.write_text(page(old, "table", "leaves", "figure3", "large"), "utf-8")
     wrong = failed()
     print(*(f"failed: {words}" for words in wrong), sep="\n")
     return int(bool(wrong))

@@ -35,7 +35,7 @@ from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
 from benchmarks.marginals import STUDY, Integers, Table, drawn, model_of, study_of
 from benchmarks.parties.pfds_models import error_of, fitted
-from benchmarks.parties.pfds_page import PAGE, with_beside
+from benchmarks.parties.pfds_page import PAGE, page
 from benchmarks.parties.pfds_sets import agents_of, census
 from examples.protocols import PROTOCOLS
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scored", type=int, default=1)
     options = parser.parse_args(arguments)
     publish("rows-beside", list(measured(options.data, options.trials, options.scored)), {"trials": options.trials})
-    PAGE.write_text(with_beside(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(page(PAGE.read_text("utf-8"), "beside"), "utf-8")
     return 0
 
 

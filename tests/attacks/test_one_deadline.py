@@ -46,6 +46,7 @@ from tests.support.fake_aggregator import FakeAggregator
 from tests.support.observed import Observed, stream
 from tests.support.studies import numeric
 from tests.support.sums import GRADIENT, MOMENTS, countersigned, document, many, sum_study
+from tests.support.trees_study import trees_study
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not process.has_children(), reason="no child processes here")]
 
@@ -56,7 +57,12 @@ EARLY = 3600.0 - 600
 """The same of a round whose documents arrive as soon as they can be there."""
 COLUMNS = ("day", "age", "sleep", "cups", "tired")
 MEMBERS, ROUNDS, FURTHER = 3, 3, 10
-LIMITS = tuple(BudgetLimit(Measure.ZCDP, unit, 1000 * NANO, 1000 * NANO) for unit in (Unit.RECORD, Unit.PERSON))
+TREES = "trees"
+LIMITS = tuple(
+    BudgetLimit(measure, unit, 1000 * NANO, 1000 * NANO)
+    for measure in (Measure.ZCDP, Measure.CENTRAL)
+    for unit in (Unit.RECORD, Unit.PERSON)
+)
 
 
 def asked_again(number: int) -> str:
@@ -76,6 +82,8 @@ class Attacked:
 
     def __attrs_post_init__(self) -> None:
         text = sum_study(self.design, keys=many(self.most, self.unit), minimum=MEMBERS)
+        if self.design == TREES:
+            text = trees_study(minimum=MEMBERS, most=self.most).replace('"tired"]', '"cups", "tired"]')
         self.first = FakeAggregator.with_study(text + "".join(map(asked_again, range(self.further))))
 
     def again(self) -> FakeAggregator:
@@ -83,7 +91,8 @@ class Attacked:
         one = self.first
         found = FakeAggregator(one.manifest, one.key, one.sealing, one.issuer, one.value, Clock(float(START)))
         found.publish("manifest", one.manifest.to_bytes())
-        found.publish("tellers", countersigned(one.manifest))
+        if self.design != TREES:
+            found.publish("tellers", countersigned(one.manifest))
         return found
 
     def table(self, path: Path, records: int) -> None:
@@ -208,6 +217,22 @@ async def test_nobody_sees_who_had_records_however_little_is_left(
     study = Attacked(5000)
     for margin in MARGINS:
         await pair(tmp_path / str(margin), monkeypatch, study, turn, margin)
+
+
+@pytest.mark.parametrize("margin", [-TICK, 1.0])
+async def test_nobody_sees_who_had_records_for_a_tree(
+    margin: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more records than any sum takes. `test_trees_of_fifty_thousand_records_show_nothing_of_it` has the most."""
+    await pair(tmp_path, monkeypatch, Attacked(10_001, TREES, further=0), 0, margin)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("margin", MARGINS)
+async def test_trees_of_fifty_thousand_records_show_nothing_of_it(
+    margin: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pair(tmp_path, monkeypatch, Attacked(50_000, TREES), 0, margin)
 
 
 PIECES = [(turn, margin) for turn in range(ROUNDS) for margin in MARGINS]

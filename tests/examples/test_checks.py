@@ -32,7 +32,12 @@ PARTIES = {name: figure for name, figure in STUDY.items() if name != "shown" and
         "majority": (0.24, 0.5),
     },
 }  # fmt: skip
+TREES = PARTIES | {
+    "trees": 500, "rows": 29_000, "noise_of": "the members", "distance_band": [0.79, 1.21],
+    "models": {name: scores for name, scores in PARTIES["models"].items() if name != "without noise"},
+}  # fmt: skip
 SUCCESS = (
+    "rows that stand for nobody",
     "made one model", "handed over a record", "trained one model", "nobody handed over", "AUC", "none was lost",
     "nothing was found", "of their own",
 )  # fmt: skip
@@ -91,6 +96,14 @@ PARTY_FAILURES = {
     "a sum that says the opposite": planted("", models=PARTIES["models"] | {"without noise": (0.83, 0.11)}),
     "the audit found something": planted("", audited=False),
 }
+TREES_FAILURES = {
+    "a tree is lost": planted("", trees=499),
+    "no row was drawn": planted("", rows=0),
+    "the trees have no noise": planted("", distance=0.0),
+    "the trees are of other records": planted("", distance=1.3),
+    "no models of rows": planted("", models={}),
+    "a share that is no number": planted("", models=TREES["models"] | {"published": (float("nan"), 0.8)}),
+}
 TOR_FAILURES = {
     "two packets shared a circuit": planted("", packet_circuits=500),
     "a packet took no circuit": planted("", packet_connections=499, packet_circuits=499),
@@ -120,6 +133,7 @@ CASES = [
     *((name, GOOD, plant) for name, plant in FAILURES.items()),
     *((name, TOR, plant) for name, plant in TOR_FAILURES.items()),
     *((name, PARTIES, plant) for name, plant in PARTY_FAILURES.items()),
+    *((name, TREES, plant) for name, plant in TREES_FAILURES.items()),
 ]
 
 
@@ -157,6 +171,13 @@ def test_parties_are_told_of_each_model_and_of_the_noise() -> None:
     assert "500 parties with 60 records each made one model" in text and "published 0.180 0.880" in text
     assert "error from 0.190 to 0.180, and its AUC from 0.870 to 0.880" in text
     assert "1.10 times as far" in text and "price for each record" in text and "the tellers added the noise" in text
+
+
+def test_a_demo_of_trees_tells_of_rows_and_of_noise() -> None:
+    assert faults(TREES) == []
+    text = said(TREES)
+    assert "500 parties with 60 records each made 29,000 rows that stand for nobody" in text
+    assert "wrong by 1.10 times as much" in text and "lies between 0.79 and 1.21" in text and "public as it is" in text
 
 
 def test_a_good_run_ends_with_exit_code_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,18 +12,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from aggregator.lab.simulation.ceilings import without_privacy
 from aggregator.lab.simulation.parties import asked_of, vectors_of
 from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.lab.simulation.sum_noise import simulated_noise
+from anon.ldp import nano
+from anon.noise.bernoulli import Coins
+from anon.protocols.contract import Record
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.masks.layout import masking_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.trees.growing import grown
+from anon.protocols.trees.layout import labelled, plan_for
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.records import Records
-from examples import parties
+from examples import parties, shared_rows
 from examples.census import data as census_data
 from examples.checks import faults
 from examples.parties import Noise
@@ -33,8 +40,9 @@ from tests.support.tries import every
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 6
-LETTERS = {"masks": 5, "groups": 7}
+LETTERS = {"masks": 5, "groups": 7, "trees": 1}
 """Rounds of those without tellers."""
+SUMS = [name for name in parties.RECORDS if name != "trees"]
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +67,8 @@ def test_each_party_holds_its_records_and_the_study_asks_for_as_many(example: st
     assert [len(party["rows"]) for party in scene.peers] == [len(records) for records in scene.held] == [each] * FEW
     assert len(scene.train) == each * FEW and len(scene.test) == 300 and scene.made_up
     assert scene.peers == parties.scene(example, FEW, 3, None).peers != parties.scene(example, FEW, 4, None).peers
+    if example not in SUMS:
+        return
     survey, given = asked_of(study), scene.given.get("rows", b"")
     assert given.count(b"\n") == (parties.PUBLIC_ROWS + 1 if example == "transfer" else 0) and b"income" not in given
     vectors = vectors_of(study, survey, scene.held, given=given)
@@ -85,6 +95,24 @@ def test_the_declared_noise_has_the_distance_of_its_law(example: str) -> None:
     assert not _within(Noise.of([5] * length, [5] * length, each * many)), "a sum without noise"
     far = [round(3 * float(each * many) ** 0.5)] * length
     assert not _within(Noise.of([0] * length, far, each * many)), "three deviations in every entry"
+
+
+@pytest.mark.slow
+def test_published_trees_are_wrong_by_as_much_as_their_noise_is_long() -> None:
+    """Of trees that are grown with half of epsilon it is far more. The coins repeat."""
+    scene = parties.scene("trees", 20, 3, None)
+    study = manifest_of(scene)
+    plan, numbers = plan_for(study), iter(range(10**9))
+    coins = Coins(lambda size: hashlib.shake_256(b"%d" % next(numbers)).digest(size))
+    rows = [labelled(study, Record({}, None, rows=held)) for held in scene.held]
+    each, half = len(rows[0]), evolve(plan, epsilon=nano("0.5"))
+    right, other, long = (
+        np.mean([shared_rows.wrong(grown(held, some, coins).root, each) for held in rows for _ in range(10)])
+        for some in (plan, plan, half)
+    )
+    declared = 0.78 * 8**0.5 / float(plan.per_count)  # of four counts; a node that stops early has less noise
+    assert right == pytest.approx(other, rel=0.15) and 0.7 * declared < right < 1.05 * declared
+    assert long > 1.6 * right
 
 
 def _within(noise: Noise) -> bool:
@@ -114,4 +142,6 @@ def test_a_demo_of_few_parties(example: str, tmp_path: Path) -> None:
     packets = LETTERS.get(example, 1)
     assert faults(figures) == [] and figures["enrolled"] == FEW and figures["accepted"] == FEW * packets
     assert figures.get("groups") == (4 if example == "groups" else None)
-    assert figures["models"]["without noise"][1] > 0.7 and figures["models"]["majority"][1] == 0.5
+    assert figures.get("trees") == (FEW if example == "trees" else None)
+    quiet = "without noise" if example in SUMS else "all records, no privacy"
+    assert figures["models"][quiet][1] > 0.7 and figures["models"]["majority"][1] == 0.5

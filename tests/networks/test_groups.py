@@ -30,6 +30,12 @@ from tests.support.oblivious_table import record
 from tests.support.protocols import read_model
 from tests.support.world import World, published
 
+ODD = (
+    (), tuple((day, value, value, value) for day, value in enumerate([None, "text", float("inf"), -1e300, ""])),
+    tuple((*row[:-1], 1) for row in HELD[-1]),
+)  # fmt: skip
+"""A member without records, one with values that are none, and one of one label."""
+
 
 async def pages_of(world: World) -> tuple[dict[Place, bytes], Pages]:
     bodies = await published(world.live)
@@ -107,8 +113,9 @@ async def test_published_sums_less_noted_noise_are_those_of_the_groups(
 @pytest.mark.slow
 async def test_members_that_are_away_pay_for_the_aggregations_that_they_shared_in(tmp_path: Path) -> None:
     """Three are away when values of the first aggregation are opened. They are in no group then, and in one of the
-    second. Nine others make two groups, of four and five."""
-    async with members(tmp_path, groups_study(), HELD) as world:
+    second. Nine others make two groups, of four and five. One of them has no records, one values that are none, and one
+    records of one label: they pay what all pay."""
+    async with members(tmp_path, groups_study(), (*HELD[:-3], *ODD)) as world:
         study = world.live.manifest
         away = dict.fromkeys(range(3), after(world, KEYS))
         await go_on(world, until=after(world, survey_of(0, OPENED)), away=away)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from attrs import define
+from attrs import define, field
 
 from anon.protocols.board import BoardPage, pages_in
 from anon.protocols.sum.groups.drawing import KEYS, SHARES, TOLD, Group, came, step_of, survey_of, told
@@ -12,11 +12,17 @@ from anon.protocols.sum.groups.layout import weights_survey
 from anon.protocols.sum.groups.shared import drawn_groups
 from anon.study.manifest import Manifest
 from tests.support.sum_evidence import Evidence, drawn_in
+from tests.support.views import found, held
+
+SOUGHT = 3
+"""So many members' secrets are sought in the homes of all others."""
 
 
 @define
 class GroupsEvidence(Evidence):
-    """See `Evidence`."""
+    """See `Evidence`. `lost`: receivers that were killed in the window of their sum, and never came back."""
+
+    lost: list[int] = field(factory=list)
 
     @property
     def manifest(self) -> Manifest:
@@ -39,14 +45,30 @@ class GroupsEvidence(Evidence):
         """Each noise that a peer drew, once, also where it was drawn again. No note says whose it is."""
         return sorted({tuple(one) for path in self.study.folder.glob("peers-*/*.noise") for one in drawn_in(path)})
 
+    def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
+        """A member's weights, as it makes and as it tells them, and its records."""
+        return super().secrets(turn, peer) | self.rows(peer)
+
+    def demand_unseen(self, turn: int) -> None:
+        """See `Evidence`. Nor does any of it stand in another member's home."""
+        super().demand_unseen(turn)
+        homes = {int(home.parent.name): home.parent for home in self.study.folder.glob("peers-*/*/peer.sqlite")}
+        there = {number: held(home) for number, home in homes.items()}
+        for peer in sorted(self.left[turn].values())[:SOUGHT]:
+            secrets = self.secrets(turn, peer)
+            assert {name for name, _ in found(there[peer], secrets)} >= self.rows(peer).keys(), "the search is blind"
+            for number, files in there.items():
+                assert number == peer or found(files, secrets) == []
+
     def told(self, turn: int) -> dict[str, bytes]:
         """The texts of a round."""
         return {f"text of {tag.hex()[:8]}": text for tag, text in self.pages[turn].texts(turn).items() if any(text)}
 
     def _demand_one_noise(self, turn: int) -> None:
-        """Noise was drawn by receivers who told a sum, once by each, and by no other member."""
+        """Noise was drawn by receivers who told a sum, once by each, and by no other member but those in `lost`."""
         if turn == weights_survey(self.manifest).survey:
-            assert len(self.drawn()) == sum(len(self.told(survey_of(at, TOLD))) for at in range(2))
+            without = len(self.drawn()) - sum(len(self.told(survey_of(at, TOLD))) for at in range(2))
+            assert 0 <= without <= len(self.lost)
 
     def _demand_exact(self, turn: int) -> None:
         """Each group's sum without two receivers' noise is the exact sum of those who came."""

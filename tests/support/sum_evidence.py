@@ -145,6 +145,14 @@ class Evidence:
         own = kept(name, self.study.manifest, survey, self._record(peer), given)
         return of_integers(f"{name}'s vector", self.vector(turn, peer)) | own
 
+    def rows(self, peer: int) -> dict[str, bytes]:
+        """The exact numbers of each of its records, as text."""
+        return {
+            f"{name} {place} of peer {peer}": repr(row.values[name]).encode()
+            for place, row in enumerate(self._record(peer).rows)
+            for name in ("age", "sleep")
+        }
+
     def told(self, turn: int) -> dict[str, bytes]:
         """All that a round's sum is made of: nobody hides it."""
         return dict(zip(NAMES, self._document(turn).slots[0].shares, strict=True))

@@ -4,6 +4,7 @@
 
 Standard input gives one line of JSON: {"numbers", "links", "tor", "until", "look", "columns", "rows", "away", "gone"},
 and the "clock" with its "keeper" if the time is virtual. `look`: the seconds between two looks of the aggregator.
+With "killed", this process kills itself at that instant; another one in the same folder goes on.
 `rows`, the windows `away` and the instant from which it is `gone` are by peer.
 
 Peers of even numbers miss a window without a network: no byte leaves or comes while it is open. The others are switched
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -139,6 +141,11 @@ class Resident:
         home.prepare()
         import_rows(home.data_path, "person", columns, rows, durable=False)
 
+    @property
+    def has_data(self) -> bool:
+        """True in a home out of a process that was killed."""
+        return PeerHome(self.machine.folder / str(self.number)).data_path.exists()
+
     def _app(self) -> PeerApp:
         policy = Policy(minimum_cohort=2, minimum_window=0, limits=LIMITS)
         machine, home = self.machine, PeerHome(self.machine.folder / str(self.number))
@@ -157,7 +164,8 @@ class Resident:
             async with self.machine.gate:
                 invite = parse_invite(self.link)
                 manifest = await app.manifest(invite)
-                await app.join(invite, manifest.epsilon)
+                if not app.status():  # after a killing it has joined
+                    await app.join(invite, manifest.epsilon)
             if self.number % 2:
                 for span in self.away:
                     app = await self._switched_off(app, *span)
@@ -227,8 +235,19 @@ async def host(folder: Path, order: dict[str, Any], party: Party | None) -> list
         for number, link in zip(order["numbers"], order["links"], strict=True):
             away, gone = order["away"][str(number)], order["gone"].get(str(number), inf)
             residents.append(Resident(number, link, machine, away, gone))
-            residents[-1].hold(order["columns"], order["rows"][str(number)])
-        return await asyncio.gather(*(one.live() for one in residents))
+            if not residents[-1].has_data:
+                residents[-1].hold(order["columns"], order["rows"][str(number)])
+        killing = asyncio.create_task(_killed(machine, order["killed"])) if "killed" in order else None
+        outcomes = await asyncio.gather(*(one.live() for one in residents))
+        assert killing is None, "it was not killed"
+        return outcomes
+
+
+async def _killed(machine: Machine, instant: float) -> None:
+    clock = machine.watch()
+    while (left := instant - clock()) > 0:
+        await clock.sleep(left)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hosted(folder: Path, order: dict[str, Any]) -> list[dict[str, Any]]:

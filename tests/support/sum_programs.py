@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from aggregator.app import LOOK_SECONDS
 from anon.study.manifest import Manifest, Survey
@@ -50,6 +50,7 @@ class Plan:
 
     `points`: by program the crash points of its processes, one after the other. `returning`: one of five peers is
     offline in each round, and comes back. `gone`: by peer the last round that it lives through; then it goes for good.
+    `kills`: the round in whose window the first process of peers is killed, and how long after its opening.
     `ahead`: peers run so many seconds ahead of each other on a virtual clock, so that they have something due at once.
     The windows' margin is longer, and the aggregator looks no sooner.
     """
@@ -63,6 +64,7 @@ class Plan:
     points: Mapping[str, Sequence[str]] = field(factory=dict)
     returning: bool = False
     gone: Mapping[int, int] = field(factory=dict)
+    kills: tuple[int, int] | None = None
     tor: bool = False
     wall: bool = False
     ahead: int = 0
@@ -180,6 +182,13 @@ class SumStudy:
     seconds: list[float] = field(factory=list)
     """Of each round, from its closing to its sum."""
     manifest: Manifest = field(init=False)
+    ordered: tuple[Sequence[int], Sequence[str]] = field(init=False)
+    """The peers of the first process, and their links."""
+
+    @property
+    def hosted(self) -> Sequence[range]:
+        """The peers of each process."""
+        return numbers_of(self.plan.peers, self.plan.hosts)
 
     @property
     def home(self) -> Path:
@@ -211,8 +220,10 @@ class SumStudy:
         links = await self.command(
             "aggregator", "invite", "--count", self.plan.peers, "--address", address, "--home", self.home
         )
-        for host, numbers in zip(self.hosts, numbers_of(self.plan.peers, self.plan.hosts), strict=True):
-            self._order(host, numbers, [links[number] for number in numbers])
+        hosted = [(numbers, [links[number] for number in numbers]) for numbers in self.hosted]
+        for host, order in zip(self.hosts, hosted, strict=True):
+            self._order(host, *order)
+        self.ordered = hosted[0]
 
     async def _init(self, name: str) -> None:
         place = () if self.plan.tor else ("--loopback", "--port", str(free_port()))
@@ -242,7 +253,7 @@ class SumStudy:
 
     async def _host(self, place: int) -> asyncio.subprocess.Process:
         folder = self.folder / f"peers-{place}"
-        with folder.with_suffix(".log").open("wb") as log:
+        with folder.with_suffix(".log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 sys.executable, "-m", PROGRAM, str(folder), stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE, stderr=log, cwd=ROOT, env=self._environment(),
@@ -252,6 +263,9 @@ class SumStudy:
         until = self.manifest.timetable.ends + 600
         order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until}
         order["look"] = self.plan.look
+        if self.plan.kills is not None and host is self.hosts[0]:
+            turn, seconds = self.plan.kills
+            order["killed"] = self.manifest.survey(turn).window.opens + seconds
         order |= self.plan.order(self.manifest, numbers)
         if self.keeper is not None:
             order |= {"clock": str(self.keeper.clock.path), "keeper": str(self.keeper.place)}
@@ -260,6 +274,17 @@ class SumStudy:
         host.stdin.close()
 
     # Going on
+
+    async def killed(self) -> None:
+        """Until the first process of peers was killed. The time stands still from then on."""
+        await self.until(lambda: self.hosts[0].returncode is not None, "killed")
+        assert self.hosts[0].returncode == -signal.SIGKILL, self._said()
+
+    async def revive(self, gone: Mapping[int, int]) -> None:
+        """Start the process that was killed again, from its disk. These peers of it are gone for good from now on."""
+        self.plan = evolve(self.plan, gone={**self.plan.gone, **gone}, kills=None)
+        self.hosts[0] = await self._host(0)
+        self._order(self.hosts[0], *self.ordered)
 
     async def through(self) -> None:
         """The whole study, each round of tellers to its sum, and every peer to its end; also one that ends unsummed."""

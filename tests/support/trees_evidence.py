@@ -28,13 +28,8 @@ class TreesEvidence(Evidence):
         return {f"tree of {tag.hex()[:8]}": text for tag, text in self.page.texts(turn).items()}
 
     def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
-        """The exact numbers of each record, as text."""
-        rows = self._record(peer).rows
-        return {
-            f"{name} {place} of peer {peer}": repr(row.values[name]).encode()
-            for place, row in enumerate(rows)
-            for name in ("age", "sleep")
-        }
+        """The exact numbers of each record."""
+        return self.rows(peer)
 
     def _demand_one_noise(self, turn: int) -> None:
         """Noise is in the one text: each member on the page has one, by `_demand_away_silent`."""

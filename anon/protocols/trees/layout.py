@@ -25,11 +25,14 @@ from anon.protocols.trees.written import length
 from anon.study.designs import Tables
 from anon.study.features import Feature
 from anon.study.manifest import POSTED, Manifest, Survey, Window
-from anon.study.records import RECORD
+from anon.study.records import MOST_OF_MEMBER, RECORD
 from anon.study.slots import Row, Slot
 
 KIND: Final = "tree"
 SLOTS: Final = (Slot(0, (Row(0, 1),)),)
+UNHURRIED: Final = 240
+"""Seconds to settle, of which a machine has a quarter for its queries and its tree. It is never given more than that
+quarter, 60 s."""
 _LABELS: Final = 2
 _PARAMETERS: Final = 3
 
@@ -92,6 +95,13 @@ def labelled(study: Manifest, record: Record) -> list[LabelledRow]:
     return found
 
 
+def demand_time(most: int, settle: int) -> None:
+    """Raises `InvalidValue` where many records could make a machine late: then a tree of none leaves, which is more
+    than one record's difference."""
+    if most > MOST_OF_MEMBER and settle < UNHURRIED:
+        raise InvalidValue(f"schedule.settle: expected {UNHURRIED}s or more for more than {MOST_OF_MEMBER} records")
+
+
 def check(study: Manifest) -> None:
     """Raises `Malformed` unless the one survey is that of its trees."""
     if study.part or len(study.surveys) != 1 or study.slots != SLOTS:
@@ -105,6 +115,7 @@ def check(study: Manifest) -> None:
         depth, rows, targeted = survey.parameters
         target = survey.features[-1] if targeted else ""
         made = survey_of(study.features, target, depth, rows, survey.epsilon, survey.window)
+        demand_time(study.records.most, study.timetable.settled - study.timetable.enrol_closes)
     except InvalidValue as fault:
         raise Malformed(f"manifest: its trees cannot be grown: {fault}; do not take part") from None
     if survey != made:

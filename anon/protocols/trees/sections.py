@@ -12,7 +12,7 @@ from anon.ldp import nano
 from anon.study.features import demand_features
 from anon.study.manifest import Window
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
-from anon.study.records import RECORD
+from anon.study.records import MOST_RECORDS, RECORD
 
 DESIGN: Final = "trees"
 MOST_DEPTH: Final = 7
@@ -28,6 +28,7 @@ class Trees(DesignSection):
     """
 
     takes_many: ClassVar[bool] = True
+    most_of_member: ClassVar[int] = MOST_RECORDS
     epsilon: float = field(default=1.0, validator=epsilon_in_range)
     target: str = ""
     rows: int = 500
@@ -39,13 +40,14 @@ class Trees(DesignSection):
 
     def demand(self, proposal: Proposal) -> None:
         """See `DesignSection`."""
-        from anon.protocols.trees.layout import survey_of  # late: other studies load nothing of it
+        from anon.protocols.trees.layout import demand_time, survey_of  # late: other studies load nothing of it
 
         demand_features(proposal.features)
         if proposal.many is None or proposal.unit != RECORD:
             raise InvalidValue('unit: a tree protects each record by itself; write records = "many", unit = "record"')
         if proposal.binned:
             raise InvalidValue(f"features: trees have declared cuts; write cuts of {', '.join(proposal.binned)}")
+        demand_time(proposal.many.most, proposal.schedule.settle)
         epsilon = nano(str(self.epsilon))
         survey_of(proposal.features, self.target, self.depth, self.rows, epsilon, Window(0, 1))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from csv import reader
 from fractions import Fraction
 from hashlib import sha256
@@ -292,6 +293,25 @@ def test_rows_fit_the_bytes_that_a_manifest_allows() -> None:
     asked = resolve(parse_proposal(text), KEYS, 1_800_000_000)
     longest = protocol_of(asked).results(asked)[ROWS]
     assert longest / 2 < len(learned(asked).results[ROWS]) <= longest
+
+
+BAD_ROWS: dict[str, dict[str, object]] = {
+    "another form": {"form": "columns"}, "another version": {"version": 2}, "a key too many": {"more": 1},
+    "no column": {"columns": []}, "a column twice": {"columns": ["a", "a"]}, "a row too short": {"rows": [["x"]]},
+    "a number as a cell": {"rows": [["x", 1]]}, "no list of rows": {"rows": "xy"},
+    "too many rows": {"rows": [["x", "y"]] * 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+def test_rows_that_do_not_parse_or_are_of_absurd_size_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anon.protocols.models.rows.MOST_ROWS", 3)
+    right = json.loads(PublishedRows("00", "Title", ("a", "b"), (("x", "y"),) * 3).to_json())
+    assert PROTOCOLS.result(json.dumps(right)) == PublishedRows("00", "Title", ("a", "b"), (("x", "y"),) * 3)
+    with pytest.raises(Malformed):
+        PROTOCOLS.result(json.dumps(right | BAD_ROWS[name]))
+    with pytest.raises(Malformed):
+        PROTOCOLS.result(json.dumps(right)[:-1])
 
 
 BAD = {

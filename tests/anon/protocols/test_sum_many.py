@@ -65,7 +65,7 @@ def test_noise_is_of_one_unit_and_proofs_allow_all_records_of_a_member(design: s
         ('unit = "record"\n', "belong to records"),
         (many(0), "most_records: required"),
         (many(-1), "most_records: required"),
-        (many(10_001), "expected 1 to 10000"),
+        (many(10_001), "expected at most 10000"),
         (many(3, "family"), "unit: expected one of person, record"),
         ("least_records = 3\n", "belong to records"),
         (many(3) + "least_records = 4\n", "least_records: expected 1 to 3, the most_records, got 4"),
@@ -133,6 +133,15 @@ def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> 
         assert told in said and "a random draw on your machine" in said and promise in said
     alone = manifest_of(MOMENTS)
     assert "records" not in " ".join(protocol_of(alone).odds(alone))
+
+
+def test_a_sum_takes_ten_thousand_records_of_a_member() -> None:
+    with pytest.raises(Malformed, match="most_records: expected at most 10000 with this design, got 10001; lower it"):
+        manifest_of(MOMENTS, keys=many(10_001, "record"))
+    study = manifest_of(MOMENTS, keys=many(10_000, "record"))
+    assert study.records is not None
+    with pytest.raises(Malformed, match="most_records: expected at most 10000 with this design, got 50000"):
+        check_study(evolve(study, records=evolve(study.records, most=50_000)))
 
 
 def test_a_manifest_of_the_histogram_takes_one_record() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import pytest
 
 from aggregator.protocols.sum.groups import group_sums
@@ -72,3 +74,21 @@ def test_a_member_with_one_label_alone_sends_weights_like_any_other(label: int) 
     vector = vector_of(table.study, weights_survey(table.study), record(one_label))
     assert (vector[0] > 0) == bool(label) and sum(entry**2 for entry in vector) <= shape.contribution_norm_squared
     assert all(found.model is not None for found in group_sums(table.study, table.documents))
+
+
+STRANGE = tuple((day, value, value, value) for day, value in enumerate([None, "text", inf, nan, -1e300, "", 10**400]))
+
+
+@pytest.mark.parametrize("held", [(), STRANGE, (*STRANGE, *HELD[0])], ids=["none", "strange", "some strange"])
+def test_a_member_without_records_or_with_values_outside_the_declared_sends_shares_like_any_other(
+    held: tuple[tuple[object, ...], ...],
+) -> None:
+    """Its weights lie in the ball, each packet of it is as long as the others', and its group has a model."""
+    table = Table(held=(held, *HELD[1:])).play()
+    shape = weights_of(weights_survey(table.study))
+    vector = vector_of(table.study, weights_survey(table.study), record(held))
+    assert sum(entry**2 for entry in vector) <= shape.contribution_norm_squared
+    letters = {len(letter) for mail in table.mail.values() for letter in mail.values()}
+    assert len(letters) == 1 and all(found.model is not None for found in group_sums(table.study, table.documents))
+    (group,) = [one for one in table.groups(0) if table.tags[0] in one.members]
+    assert len(told(table.pages(), group) or ()) == len(vector)

@@ -57,6 +57,20 @@ def test_a_file_of_no_trees_is_refused_with_a_next_step(text: str, fault: str) -
         parse_proposal(text)
 
 
+def test_fifty_thousand_records_of_a_member_take_a_machine_that_is_not_hurried() -> None:
+    text = trees_study(most=50_000)
+    check_study(manifest(text))
+    with pytest.raises(Malformed, match="most_records: expected 1 to 50000"):
+        parse_proposal(trees_study(most=50_001))
+    hurried = text.replace('settle = "20m"', 'settle = "239s"')
+    with pytest.raises(Malformed, match=r"schedule\.settle: expected 240s or more for more than 10000 records"):
+        parse_proposal(hurried)
+    few = manifest(hurried.replace("50000", "10000"))
+    check_study(few)
+    with pytest.raises(Malformed, match="expected 240s or more"):
+        check_study(evolve(few, records=Records(10_001, "record")))
+
+
 def test_rows_that_no_result_holds_are_refused() -> None:
     with pytest.raises(Malformed, match=r"lower design\.rows"):
         check_study(manifest(trees_study(more="rows = 10000")))
