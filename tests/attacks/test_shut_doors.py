@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -132,10 +133,9 @@ def answered(
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["aggregator", "teller"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stranger_who_holds_connections_keeps_nobody_out(tmp_path: Path, server: str, kind: str) -> None:
-    """The small version: 2,100 connections, 500 of them renewed each second."""
+@pytest.mark.parametrize(("kind", "server"), list(zip(KINDS, cycle(["aggregator", "teller"]), strict=False)))
+def test_a_stranger_who_holds_connections_keeps_nobody_out(tmp_path: Path, kind: str, server: str) -> None:
+    """The small version, each way against one of the two: 2,100 connections, 500 of them renewed each second."""
     told, lines = answered(tmp_path, server, kind, 2_100, (1024, 20_000), 500, 60, 6.0)
     assert (told, lines) >= (60, 0) and lines <= MOST_LINES, f"{told} of 60 answered, {lines} lines"
 

@@ -24,19 +24,21 @@ STUDIES = {
     "masked-moments": (masked_moments(), MASKS_GONE), "masked-averaging": (masked_averaging(), MASKS_GONE),
     "masked-transfer": (masked_transfer(), MASKS_GONE),
 }  # fmt: skip
+OVER_LOOPBACK = ("marginals", "transfer", "masked-averaging")
 THROUGH_TOR = ("averaging", "masked-transfer")
-"""Between them they have all that passes through Tor: tellers, letters, weights and votes. The soak has the others."""
+"""Between them they have all that travels: tellers, letters, weights, votes and tables. The soak has the others."""
 
 
-def through_tor(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.tor] if name in THROUGH_TOR else [pytest.mark.tor, pytest.mark.soak]
+def soaked(name: str, shown: tuple[str, ...]) -> list[pytest.MarkDecorator]:
+    return [] if name in shown else [pytest.mark.soak]
 
 
 @pytest.mark.process
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("name", "way"), [
-    *(pytest.param(name, "loopback", id=name) for name in STUDIES),
-    *(pytest.param(name, "tor", id=f"{name}-tor", marks=through_tor(name)) for name in STUDIES),
+    *(pytest.param(name, "loopback", id=name, marks=soaked(name, OVER_LOOPBACK)) for name in STUDIES),
+    *(pytest.param(name, "tor", id=f"{name}-tor", marks=[pytest.mark.tor, *soaked(name, THROUGH_TOR)])
+      for name in STUDIES),
 ])  # fmt: skip
 async def test_a_fifth_goes_for_good_and_the_sum_is_that_of_those_who_came(
     name: str, way: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
