@@ -207,15 +207,19 @@ class Party:
         with asyncio.Runner(loop_factory=party.loop) as runner: ...
     """
 
-    def __init__(self, file: Path, keeper: Path, bars: bool = False) -> None:
+    def __init__(self, file: Path, keeper: Path | int, bars: bool = False) -> None:
+        """`keeper`: its socket, or a port of this machine that leads there: Windows' Python has no such sockets."""
         self._clock = ClockFile(file)
         self._until = self._clock()
         self._sleeping: list[tuple[float, int, asyncio.Future[None]]] = []
         self._number = self._holds = 0
         self._told: float | None = None
         self._unread = b""
-        self._channel = socket.socket(socket.AF_UNIX)
-        self._channel.connect(str(keeper))
+        if isinstance(keeper, int):
+            self._channel = socket.create_connection(("127.0.0.1", keeper))
+        else:
+            self._channel = socket.socket(socket.AF_UNIX)
+            self._channel.connect(str(keeper))
         self._say(bars=bars)
 
     def __call__(self) -> float:

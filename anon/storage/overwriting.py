@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, FOLLOWS_NO_LINK
+from anon.storage.open_elsewhere import unlink_file
 
 _PIECE = bytes(2**20)
 
@@ -27,7 +28,7 @@ def remove_file(path: Path) -> None:
         return
     if stat.S_ISREG(known.st_mode) and known.st_nlink == 1:
         _overwrite(path, known.st_size)
-    path.unlink(missing_ok=True)
+    unlink_file(path)
 
 
 def remove_folder(path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, synced
+from anon.storage.open_elsewhere import replace_file
 
 MODE = 0o600
 _FLAGS = BINARY | CLOSED_IN_CHILDREN
@@ -46,11 +47,11 @@ def made_private(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file by new content: all of it or nothing survives a crash."""
+    """Replace a file by new content: all of it or nothing survives a crash. Raises `Refused` (see `replace_file`)."""
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     _written(fresh, content)
-    fresh.replace(path)
+    replace_file(path, fresh)
     synced(path.parent)
 
 

@@ -80,11 +80,11 @@ async def _ended(process: BaseProcess) -> int | None:
             process.join()
 
 
-async def finish(process: asyncio.subprocess.Process, encoding: str = "utf-8") -> Done:
+async def finish(process: asyncio.subprocess.Process, encoding: str = "utf-8", longest: float = LONGEST) -> Done:
     """Wait for its end. A process that hangs is ended, and says where it was."""
     reading = asyncio.create_task(process.communicate())
     try:
-        done, _ = await asyncio.wait({reading}, timeout=LONGEST)
+        done, _ = await asyncio.wait({reading}, timeout=longest)
     except asyncio.CancelledError:
         process.kill()
         await reading

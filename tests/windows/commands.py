@@ -2,7 +2,9 @@
 there.
 
 Its one argument is JSON, a list of `[code page, words]`. Each command prints on the real standard output and error, in
-its code page, and these go to files meanwhile. In the end it prints what came of each.
+its code page, and these go to files meanwhile. In the end it prints what came of each. The time is of a virtual clock
+where the environment names one, as in `tests.support.noted_program`; `peer run` is a party of it. The keeper is behind
+a port: Windows' Python has no sockets of files.
 """
 
 from __future__ import annotations
@@ -11,15 +13,21 @@ import json
 import os
 import sys
 import tempfile
+import time
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
+
+from examples.clock import ClockFile, Party
+from tests.support.noted_program import CLOCK, KEEPER, live_by
 
 
 def attempt(code_page: str, words: list[str], folder: Path) -> dict[str, Any]:
     """`anonml WORDS`: its exit code and what it printed."""
     from anonml import main as anonml
 
+    if words[:2] == ["peer", "run"] and KEEPER in os.environ:
+        live_by(Party(Path(os.environ[CLOCK]), int(os.environ[KEEPER])))
     sys.argv, code, kept = ["anonml", *words], 0, [os.dup(number) for number in (1, 2)]
     files = [folder / "out", folder / "err"]
     for number, file in zip((1, 2), files, strict=True):
@@ -46,6 +54,8 @@ def attempt(code_page: str, words: list[str], folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if CLOCK in os.environ:
+        time.time = ClockFile(Path(os.environ[CLOCK]))  # before anything is imported that keeps it
     with tempfile.TemporaryDirectory() as folder:
         done = [attempt(code_page, words, Path(folder)) for code_page, words in json.loads(sys.argv[1])]
     print(json.dumps(done), flush=True)

@@ -19,7 +19,7 @@ from tests.support.command_line import Done, finish
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv" / "windows"
-COMMANDS = Path(__file__).with_name("commands.py")
+COMMANDS = "tests.windows.commands"
 PYTHON = PLACE / "python" / "python.exe"
 WINE = Path(shutil.which("wine64") or "/usr/lib/wine/wine64")
 DISK = PLACE / "prefix" / "drive_c"
@@ -33,6 +33,8 @@ ENVIRONMENT = {
     "COLUMNS": "200",
 }
 """Neither .NET nor a browser of Wine's own is looked for, and nothing is put into this system's menus."""
+LONGEST = 1500.0
+"""Seconds after which a program hangs, however busy the machine is: Wine takes minutes on a loaded one."""
 CODE_PAGE = "cp1252"
 """Of a usual Windows in the West, and so of its pipes."""
 needs_windows = pytest.mark.skipif(
@@ -55,17 +57,18 @@ async def start(*words: str | Path, **more: str) -> asyncio.subprocess.Process:
     )
 
 
-async def attempts(*commands: Sequence[str | Path], code_page: str = CODE_PAGE) -> list[Done]:
-    """Each `anonml COMMAND` on Windows, whatever comes of it, one after the other in one process."""
+async def attempts(*commands: Sequence[str | Path], code_page: str = CODE_PAGE, **more: str) -> list[Done]:
+    """Each `anonml COMMAND` on Windows, whatever comes of it, one after the other in one process. `more`: of its
+    environment."""
     told = [[code_page, [of_windows(word) if isinstance(word, Path) else word for word in one]] for one in commands]
-    done = await finish(await start(COMMANDS, json.dumps(told)))
+    done = await finish(await start("-m", COMMANDS, json.dumps(told), **more), longest=LONGEST)
     assert done.code == 0, done.err or done.out
     return [Done(**one) for one in json.loads(done.out)]
 
 
-async def plain(*commands: Sequence[str | Path]) -> list[str]:
+async def plain(*commands: Sequence[str | Path], **more: str) -> list[str]:
     """Each `anonml COMMAND` on Windows, which must succeed; its text, with Unix' ends of lines."""
-    found = await attempts(*commands)
+    found = await attempts(*commands, **more)
     for done, words in zip(found, commands, strict=True):
         assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
     return [done.out.replace("\r\n", "\n") for done in found]

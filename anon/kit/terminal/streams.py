@@ -15,8 +15,10 @@ from pathlib import Path
 def take_every_text() -> None:
     """From now on a character that a stream's encoding lacks is written as `\\u5b66`, so that no two texts look alike.
 
-    A program without a console has no streams (Windows' `pythonw`). Its words then go nowhere.
+    A program without a console has no streams (Windows' `pythonw`). Its words then go nowhere, and nobody answers it.
     """
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115, for as long as the program
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -65,6 +65,13 @@ def find_tor() -> Path:
     for path in places(sys.platform, os.environ):
         if _runs(path):
             return path
+    if sys.platform == "win32":
+        raise Refused(
+            say(
+                "no tor was found (no-tor); install Tor Browser from torproject.org where its installer proposes, on "
+                "the desktop, or set ANONML_TOR"
+            )
+        )
     raise Refused(
         say(
             "no tor was found (no-tor); install it (`apt install tor`, `brew install tor`, Tor Browser) or set "

@@ -48,6 +48,7 @@ from anon.storage.durable import KeptFile, connect, first_unsound, reading, writ
 from anon.storage.lived import DatabaseMemory
 from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade, version_of
+from anon.storage.open_elsewhere import replace_file
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
 from anon.text.sentences import Term, attributed
@@ -324,5 +325,5 @@ def _put(home: PeerHome, folder: Path) -> None:
             remove_file(home.path / f"{name}{ending}")
     DatabaseMemory(home.store_path, STORE_KEPT).remember(_identity(folder / "peer.sqlite")[1])
     for name in reversed(coming):
-        (folder / name).replace(home.path / name)
+        replace_file(home.path / name, folder / name)
     synced(home.path)

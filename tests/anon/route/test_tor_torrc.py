@@ -119,11 +119,18 @@ def test_tor_is_found_by_name_then_on_the_path(tmp_path: Path, monkeypatch: pyte
     assert find_tor() == program
 
 
-def test_no_tor_has_one_next_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("platform", "action"), [
+    ("linux", "apt install tor"), ("win32", "install Tor Browser from torproject.org"),
+])
+def test_no_tor_has_one_next_action(
+    platform: str, action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ANONML_TOR", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("anon.route.tor.program._PLACES", (str(tmp_path / "tor"),))
-    with pytest.raises(Refused, match=r"no-tor.*apt install tor"):
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    monkeypatch.setattr("sys.platform", platform)
+    for named in ("_PLACES", "_WINDOWS_PLACES"):
+        monkeypatch.setattr(f"anon.route.tor.program.{named}", (str(tmp_path / "tor"),))
+    with pytest.raises(Refused, match=f"no-tor.*{action}"):
         find_tor()
 
 

@@ -37,3 +37,10 @@ def test_without_a_console_words_go_nowhere(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_pipe_is_no_old_console(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.console.detect_legacy_windows", lambda: True)
     assert not Terminal(file=io.StringIO()).legacy_windows
+
+
+def test_without_a_console_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    take_every_text()
+    with sys.stdin, pytest.raises(EOFError):
+        Terminal(file=io.StringIO()).input("? ")

@@ -1,0 +1,53 @@
+"""Files that another program has open: Windows neither replaces nor removes them until it is closed.
+
+A virus scanner, a search index or a synchronised folder opens a file for moments only. So the same is tried again, for
+a bounded time; then the owner is told. On other systems no open file hinders anything.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from anon.errors import Refused
+from anon.text.foreign import whole_place
+from anon.text.sentences import say
+
+TRIES = 40
+PAUSE = 0.05
+"""Seconds between two tries: two seconds in all."""
+
+
+def replace_file(path: Path, fresh: Path) -> None:
+    """Give the fresh file this name, in place of what has it. Raises `Refused` where that stays open."""
+    _once_closed(lambda: fresh.replace(path), path)
+
+
+def unlink_file(path: Path) -> None:
+    """Unlink a file if there is one. Raises `Refused` where it stays open."""
+    _once_closed(lambda: path.unlink(missing_ok=True), path)
+
+
+def _once_closed(act: Callable[[], object], path: Path) -> None:
+    for _ in range(TRIES):
+        try:
+            act()
+        except PermissionError:
+            if not _hinders():
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
+    raise Refused(
+        say(
+            "{file}: another program has this file open, or it may not be written to; close that program and try again",
+            file=whole_place(path),
+        )
+    )
+
+
+def _hinders() -> bool:
+    """True where an open file is neither replaced nor removed."""
+    return sys.platform == "win32"

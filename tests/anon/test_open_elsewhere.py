@@ -1,0 +1,67 @@
+"""A file that another program has open: tried again for a bounded time, then told. Windows' refusal is planted here;
+`tests/windows/system_there.py` meets the real one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from anon.errors import Refused
+from anon.storage.open_elsewhere import TRIES, replace_file
+from anon.storage.overwriting import remove_file
+from anon.storage.private_files import write_private
+
+REFUSED = PermissionError(13, "in use")
+
+
+class Holder:
+    """Another program that holds every file open for so many tries."""
+
+    def __init__(self, tries: int, patched: pytest.MonkeyPatch) -> None:
+        self.tries, self.waits = tries, 0
+        replace, unlink = Path.replace, Path.unlink
+
+        def held(act: object, *given: object, **named: object) -> object:
+            self.tries -= 1
+            if self.tries >= 0:
+                raise REFUSED
+            return act(*given, **named)  # type: ignore[operator]
+
+        patched.setattr(Path, "replace", lambda *given: held(replace, *given))
+        patched.setattr(Path, "unlink", lambda *given, **named: held(unlink, *given, **named))
+        patched.setattr(time, "sleep", self._wait)
+        patched.setattr(sys, "platform", "win32")
+
+    def _wait(self, _seconds: float) -> None:
+        self.waits += 1
+
+
+def test_a_file_that_is_open_for_a_moment_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, fresh = tmp_path / "file", tmp_path / "fresh"
+    file.write_text("old"), fresh.write_text("new")
+    holder = Holder(TRIES - 1, monkeypatch)
+    replace_file(file, fresh)
+    assert file.read_text() == "new" and holder.waits == TRIES - 1
+
+
+def test_a_file_that_stays_open_is_told_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings"
+    file.write_bytes(b"old")
+    with monkeypatch.context() as patched:
+        Holder(10**9, patched)
+        with pytest.raises(Refused, match="another program has this file open"):
+            remove_file(file)
+    assert file.exists()
+
+
+def test_elsewhere_a_file_that_may_not_be_written_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = Holder(1, monkeypatch)
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(PermissionError):
+        write_private(tmp_path / "settings", b"new")
+    assert holder.waits == 0
