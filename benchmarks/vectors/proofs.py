@@ -1,11 +1,15 @@
-"""Credentials, tokens and packets: the curve's points and scalars, and what a token proves."""
+"""Signatures, credentials, tokens and packets: points and scalars of both curves, and what a token proves."""
 
 from __future__ import annotations
+
+import hashlib
 
 from attrs import evolve
 
 from anon.credential import signer_nym_entropy
 from anon.crypto.bls12381 import FIELD_ORDER, ORDER
+from anon.crypto.nacl import SigningKey
+from anon.crypto.pure.nacl import edwards
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, tag_context
 from anon.wire.packets import Packet, PublishedPacket
@@ -31,7 +35,47 @@ _POINTS = {
 
 def kinds() -> list[Kind]:
     """All of this module."""
-    return [_credentials(), _tokens(), _packets()]
+    return [_signatures(), _credentials(), _tokens(), _packets()]
+
+
+def _signatures() -> Kind:
+    """Ed25519 where verifiers differ: another equation, or no test of small orders, takes what others refuse."""
+    drawn = Stream("signatures")
+    key, other, message = SigningKey(drawn(32)), SigningKey(drawn(32)), drawn(32)
+    public, good = bytes(key.verify_key), key.sign(message).signature
+    secret = int.from_bytes(hashlib.sha512(bytes(key)).digest()[:32], "little") & (1 << 254) - 8 | 1 << 254
+    once, identity = int.from_bytes(drawn(64), "little") % edwards.ORDER, edwards.encode(edwards.IDENTITY)
+    turned = edwards.decode(bytes(32))  # (a root of -1, 0), of order 4
+    assert turned is not None
+    mixed = edwards.encode(edwards.add(edwards.multiply(edwards.BASE, once), turned))
+
+    def answered(shown: bytes, nonce: int, exponent: int, under: bytes) -> bytes:
+        challenge = int.from_bytes(hashlib.sha512(shown + under + message).digest(), "little")
+        return shown + ((nonce + challenge * exponent) % edwards.ORDER).to_bytes(32, "little")
+
+    more = int.from_bytes(good[32:], "little") + edwards.ORDER
+    broken = {
+        "of another key": (bytes(other.verify_key), good, "a signature is by the key"),
+        "with a bit of R": (public, flipped(good, 0), "a signature is of the message"),
+        "with a bit of S": (public, flipped(good, 40), "a signature is of the message"),
+        "with S and the order more": (public, good[:32] + more.to_bytes(32, "little"), "S is below the order"),
+        "with a part of small order in R": (public, answered(mixed, once, secret, public),
+            "the equation holds without a cofactor"),
+        "with an R of order 4": (public, answered(bytes(32), 0, secret, public), "R is not of small order"),
+        "with the identity as R": (public, answered(identity, 0, secret, public), "R is not of small order"),
+        "with the identity as key": (identity,
+            answered(edwards.encode(edwards.multiply(edwards.BASE, once)), once, 0, identity),
+                                     "a key is not of small order"),
+        "under zeros as key": (bytes(32), good, "a key is not of small order"),
+        "of 63 bytes": (public, good[:-1], "a signature has 64 bytes"),
+        "under a key of 31 bytes": (public[:-1], good, "a key has 32 bytes"),
+    }
+    cases = [Case("a signature", {"key": public, "message": message, "signature": good})]
+    cases.append(Case("another",
+        {"key": bytes(other.verify_key), "message": message, "signature": other.sign(message).signature}))
+    cases += [Case(name, {"key": at, "message": message, "signature": made}, why) for name,
+        (at, made, why) in broken.items()]
+    return Kind("signatures", "An Ed25519 signature of a digest of 32 bytes.", tuple(cases))
 
 
 def _credentials() -> Kind:

@@ -9,6 +9,7 @@ from aggregator.audit.packets import PacketContext, check_packets
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import SumPart
 from anon.credential import IssuedChecker, IssuedCredential, PublicKey, Verifier, signer_nym_entropy
+from anon.crypto.nacl import BadSignatureError, VerifyKey
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.ldp import Mechanism, from_spec
 from anon.protocols.histogram import thresholds
@@ -83,6 +84,14 @@ def _contents(given: Given) -> Plain:
     if document.kind == "credentials":
         return {"entries": len(read_credentials_bucket(document.study, content, document.count))}
     return {"entries": len(read_packets_bucket(document, given["number"], content))}
+
+
+def _signatures(given: Given) -> Plain:
+    try:
+        VerifyKey(_read(given, "key")).verify(_read(given, "message"), _read(given, "signature"))
+    except BadSignatureError:
+        raise RejectedProof("the signature does not verify") from None
+    return {}
 
 
 def _credentials(given: Given) -> Plain:
@@ -173,6 +182,7 @@ ASKED: Final[dict[str, Callable[[Given], Plain]]] = {
     "bucket-documents": _documents,
     "buckets": _buckets,
     "bucket-contents": _contents,
+    "signatures": _signatures,
     "credentials": _credentials,
     "tokens": _tokens,
     "packets": _packets,
