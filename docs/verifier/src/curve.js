@@ -1,4 +1,4 @@
-// Credentials and tokens: BBS with pseudonyms on BLS12-381 (docs/protocol.md, "Credentials", "Tokens").
+// Credentials and tokens: BBS with pseudonyms on BLS12-381 (docs/protocol.md, "Credentials and tokens").
 //
 // A batch is folded with fresh coefficients of 128 bits: a bad one passes with a chance of 2^-128. A fold that fails is
 // halved until the bad ones are found, so a verdict is the same in a batch and alone.
