@@ -82,9 +82,11 @@ def _plain(value: Any) -> Any:
 
 
 def read(path: Path) -> Kind:
-    """A file of vectors. Shared values stand in their places."""
+    """A file of vectors. Shared values stand in their places. Raises `ValueError` where `holds` and `why` differ."""
     plain = json.loads(path.read_text("utf-8"))
     shared = plain["shared"]
+    if any(row["holds"] is bool(row.get("why")) for row in plain["cases"]):
+        raise ValueError(f"{path.name}: a case that holds breaks no rule, and any other one breaks one")
 
     def filled(value: Any) -> Any:
         if isinstance(value, str) and value.startswith("@"):
