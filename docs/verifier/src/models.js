@@ -1,0 +1,196 @@
+// The JSON of published results: one spelling, and what a model must be (docs/protocol.md, "Models").
+import { demand } from "./bytes.js";
+import { different, float, floatText, int, list, oneOf, small, table, text } from "./forms.js";
+import { FEATURE, LABEL } from "./manifest.js";
+
+// Reading. Integers are BigInt, floats Number; a repeated key or a number that is not finite is a Fault.
+
+const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
+const STRING = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+
+export function readJson(source) {
+  const reader = new Json(source);
+  const value = reader.value(200);
+  reader.blank();
+  demand(reader.at === source.length, "something follows the JSON");
+  return value;
+}
+
+class Json {
+  constructor(source) {
+    this.source = source;
+    this.at = 0;
+  }
+
+  blank() {
+    while (" \t\n\r".includes(this.source[this.at] ?? "x")) this.at += 1;
+  }
+
+  match(pattern) {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.source);
+    demand(found, "no JSON");
+    this.at = pattern.lastIndex;
+    return found;
+  }
+
+  take(letter) {
+    this.blank();
+    const there = this.source[this.at] === letter;
+    if (there) this.at += 1;
+    return there;
+  }
+
+  value(deep) {
+    demand(deep > 0, "nested too deeply");
+    if (this.take("{")) return this.map(deep);
+    if (this.take("[")) return this.list(deep);
+    if (this.source[this.at] === '"') return JSON.parse(this.match(STRING)[0]);
+    for (const [word, value] of [["true", true], ["false", false], ["null", null]]) {
+      if (this.source.startsWith(word, this.at)) {
+        this.at += word.length;
+        return value;
+      }
+    }
+    const [whole, fraction, exponent] = this.match(NUMBER);
+    if (fraction === undefined && exponent === undefined) return BigInt(whole);
+    demand(Number.isFinite(Number(whole)), "a number that is not finite");
+    return Number(whole);
+  }
+
+  list(deep) {
+    const items = [];
+    if (this.take("]")) return items;
+    do items.push(this.value(deep - 1)); while (this.take(","));
+    demand(this.take("]"), "no JSON");
+    return items;
+  }
+
+  map(deep) {
+    const found = new Map();
+    if (this.take("}")) return found;
+    do {
+      this.blank();
+      const key = JSON.parse(this.match(STRING)[0]);
+      demand(this.take(":") && !found.has(key), "a repeated key, or no JSON");
+      found.set(key, this.value(deep - 1));
+    } while (this.take(","));
+    demand(this.take("}"), "no JSON");
+    return found;
+  }
+}
+
+const escaped = (value) => JSON.stringify(value).replace(/[\x7f-\uffff]/g, (one) => (one === "\x7f" ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`));
+
+export function spelledJson(value) {
+  if (value instanceof Map) {
+    const rows = [...value].sort(([a], [b]) => codeOrder(a, b)).map(([key, one]) => `${escaped(key)}:${spelledJson(one)}`);
+    return `{${rows.join(",")}}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(spelledJson).join(",")}]`;
+  if (typeof value === "string") return escaped(value);
+  return typeof value === "number" ? floatText(value) : String(value);
+}
+
+function codeOrder(a, b) {
+  const [left, right] = [[...a], [...b]];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    if (left[i] !== right[i]) return left[i].codePointAt(0) - right[i].codePointAt(0);
+  }
+  return left.length - right.length;
+}
+
+// Forms
+
+const chance = (value, at) => (value === null ? null : within(0, 1)(value, at));
+const flag = (value, at) => {
+  demand(value === null || typeof value === "boolean", `${at}: expected true, false or null`);
+  return value;
+};
+const within = (least, most) => (value, at) => {
+  demand(typeof value === "number" && value >= least && value <= most, `${at}: expected a number from ${least} to ${most}`);
+  return value;
+};
+const anyFloat = (value, at) => {
+  demand(typeof value === "number", `${at}: expected a float`);
+  return value;
+};
+const one = int(1, 2);
+
+const TABLE = table(
+  {
+    features: list(text), cards: list(small(1, 2 ** 31)), reports: small(0, 2 ** 53), f1: anyFloat, auc: anyFloat, weight: float,
+    log_odds: list(float), votes: list(small(0, 2)), errors: list(float),
+  },
+  {},
+  (made, at) => {
+    const cells = made.cards.reduce((all, card) => all * card, 1);
+    demand(made.features.length && made.features.length === made.cards.length && different(made.features), `${at}: expected different features`);
+    demand(made.log_odds.length === cells && made.votes.length === cells, `${at}: expected ${cells} log_odds and votes`);
+    demand(!made.errors.length || (made.errors.length === cells && Math.min(...made.errors) >= 0), `${at}: expected an error for each cell`);
+    demand(made.weight >= 0, `${at}: expected nothing negative`);
+  },
+);
+
+const CUTS = table({ feature: text, cuts: list(float) }, {}, (made, at) =>
+  demand(made.cuts.every((cut, i) => i === 0 || made.cuts[i - 1] <= cut), `${at}: expected cuts in increasing order`));
+
+const SCORE = table({ covariance: anyFloat, error: (value, at) => (value === null ? null : anyFloat(value, at)), chance: within(0, 1), shown: flag, reports: small(0, 2 ** 53) });
+
+const named = (made, at) => {
+  demand(different([...made.features.map((feature) => feature.name), made.label.name]), `${at}: a name means two things`);
+};
+
+const TABLES = table(
+  {
+    version: one, study: text, title: text, label: LABEL, features: list(FEATURE), cuts: list(CUTS), ensemble: oneOf("soft", "vote"),
+    classifier: oneOf("soft", "logistic", "tree", "additive"), base_rate: within(0, 1), threshold: within(0, 1), tables: list(TABLE),
+    chance, shown: flag,
+  },
+  { score: SCORE, belief: (value, at) => demand(value instanceof Map, `${at}: expected a table`) },
+  (made, at) => {
+    demand(made.base_rate > 0 && made.base_rate < 1 && made.features.length, `${at}: expected a base rate between 0 and 1, and features`);
+    named(made, at);
+    const numeric = made.features.filter((feature) => feature.kind === "numeric").map((feature) => feature.name);
+    demand(made.cuts.length === numeric.length && numeric.every((name) => made.cuts.some((cuts) => cuts.feature === name)), `${at}.cuts: expected those of each numeric feature`);
+    const cards = new Map(made.features.map((feature) => [feature.name, cardinality(made, feature)]));
+    const fits = (own) => own.features.every((name, i) => cards.get(name) === own.cards[i]);
+    demand(made.tables.every(fits), `${at}.tables: unknown features or wrong cards`);
+  },
+);
+
+function cardinality(model, feature) {
+  if (feature.kind === "categorical") return feature.cardinality;
+  return model.cuts.find((cuts) => cuts.feature === feature.name).cuts.length + 1 + (feature.missing === "own" ? 1 : 0);
+}
+
+const COLUMN = table({ name: text, centre: float, width: float, reach: small(1, 2 ** 53) }, {}, (made, at) => demand(made.width > 0, `${at}: expected a width above 0`));
+
+const LINEAR = table(
+  {
+    form: oneOf("linear"), version: one, study: text, title: text, label: LABEL, features: list(FEATURE), columns: list(COLUMN),
+    weights: list(float), intercept: float, target: (value, at) => (value === null ? null : COLUMN(value, at)), threshold: within(0, 1), chance, shown: flag,
+  },
+  { many: oneOf(true) },
+  (made, at) => {
+    named(made, at);
+    const names = made.columns.map((column) => column.name);
+    demand(names.length && different(names) && made.weights.length === names.length, `${at}: expected different columns, and a weight for each`);
+    const numeric = made.features.every((feature) => feature.kind === "numeric" && names.includes(feature.name));
+    demand(numeric && made.features.length === names.length, `${at}: expected a column for each feature`);
+    demand(!made.target || ![...names, made.label.name].includes(made.target.name), `${at}.target: expected another name`);
+  },
+);
+
+const FORMS = { linear: LINEAR };
+
+// A valid result in its one spelling: { form, model, plain }. `model` is null for a form that is not read here.
+export function parseModel(source) {
+  const plain = readJson(source);
+  demand(plain instanceof Map, "model: expected a table");
+  const form = plain.has("form") ? plain.get("form") : "tables";
+  demand(["tables", "linear", "ensemble", "rows"].includes(form), "model: of an unknown form");
+  demand(`${spelledJson(plain)}\n` === source, "model: not in its one spelling");
+  if (form === "ensemble" || form === "rows") return { form, model: null, plain };
+  return { form, model: (FORMS[form] ?? TABLES)(plain, "model"), plain };
+}
