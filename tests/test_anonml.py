@@ -154,6 +154,7 @@ SUMS = {
     "anon.protocols.sum.shared", "anon.protocols.sum.design", "anon.protocols.models.linear", "anon.sharing",
     "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum.part",
 }
+SELDOM = {"anon.route.tor", "anon.accounting.central", "anon.accounting.shuffle"}
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 
@@ -162,11 +163,11 @@ def test_a_command_about_a_study_loads_only_what_that_needs(tmp_path: Path) -> N
     """In a home with a study that perturbs, and nothing of which is due."""
     with home_with_study(tmp_path / "home") as link:
         status = loaded(("peer", "status"), tmp_path / "home")
-        assert "peer.rules.checks" in status and status & (NETWORK | OTHERS | SUMS | IMPORTING) == set()
+        assert "peer.rules.checks" in status and status & (NETWORK | OTHERS | SUMS | IMPORTING | SELDOM) == set()
         run = loaded(("peer", "run", "--once"), tmp_path / "home")
-        assert "peer.run" in run and run & ({"aiohttp", "aiohttp_socks"} | OTHERS | SUMS | IMPORTING) == set()
+        assert "peer.run" in run and run & ({"aiohttp", "aiohttp_socks"} | OTHERS | SUMS | IMPORTING | SELDOM) == set()
         look = loaded(("peer", "look", link), tmp_path / "home")
-        assert "aiohttp" in look and look & (OTHERS | SUMS | IMPORTING) == set()
+        assert "aiohttp" in look and look & (OTHERS | SUMS | IMPORTING | SELDOM) == set()
 
 
 def loaded(words: tuple[str, ...], home: Path) -> set[str]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from math import ceil, floor
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field, frozen
 
-from anon.accounting.statement import Batch, account, in_words
 from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
@@ -21,6 +20,9 @@ from anon.protocols.contract import CentralPart
 from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, say
+
+if TYPE_CHECKING:
+    from anon.accounting.statement import Batch
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
@@ -110,6 +112,8 @@ def promise_in_words(study: Manifest) -> str:
 
 def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
     """The privacy statement, where so many packets hide one another."""
+    from anon.accounting.statement import account, in_words  # late: consent and budgets do without
+
     charge = charge_of(study)
     if charge.budget == LOCAL:
         return in_words(account(study, batch))
