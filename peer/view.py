@@ -114,7 +114,7 @@ class HomeView:
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),
             entry.budget if entry is not None else LOCAL,
-            None if study.refused else study.manifest,
+            lambda: None if study.refused else study.manifest,
         )
 
 

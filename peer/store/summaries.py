@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from attrs import field, frozen
 
 from anon.ldp import NanoEpsilon
-from anon.protocols.charge import LOCAL, Budget
+from anon.protocols.charge import LOCAL, Budget, Measure
 from anon.protocols.cost_words import Amount
 from anon.study.manifest import Manifest
 from peer.rules.ledger import Entry, Ledger
@@ -28,40 +29,42 @@ class StudyStatus:
     spent: NanoEpsilon
     slots: tuple[OutboxEntry, ...]
     budget: Budget = LOCAL
-    manifest: Manifest | None = field(default=None, repr=False)
+    known: Callable[[], Manifest | None] = field(default=lambda: None, repr=False, eq=False)
+    """Its manifest, which no list of studies parses unasked; None where this program refuses it."""
 
     def held(self, amount: int) -> Amount:
         """An amount of it as its owner reads it."""
-        return Amount(self.budget, amount, self.manifest)
+        of_sums = amount and self.budget.measure is Measure.ZCDP
+        return Amount(self.budget, amount, self.known() if of_sums else None)
 
 
 @frozen
 class Part:
-    """A study's part of a budget, as its owner reads it. `manifest`: None where it is not known."""
+    """A study's part of a budget, as its owner reads it: `held` makes that of an amount."""
 
     entry: Entry
-    manifest: Manifest | None = field(default=None, repr=False)
+    held: Callable[[int], Amount] = field(repr=False)
 
     @property
     def spent(self) -> Amount:
         """The amount that is spent."""
-        return Amount(self.entry.budget, self.entry.spent, self.manifest)
+        return self.held(self.entry.spent)
 
     @property
     def reserved(self) -> Amount:
         """The amount that is reserved."""
-        return Amount(self.entry.budget, self.entry.reserved, self.manifest)
+        return self.held(self.entry.reserved)
 
     @property
     def whole(self) -> Amount:
         """Both together."""
-        return Amount(self.entry.budget, self.entry.held, self.manifest)
+        return self.held(self.entry.held)
 
 
 def parts_of(ledger: Ledger, studies: Sequence[StudyStatus]) -> tuple[Part, ...]:
     """Every entry of the ledger, with what is known of its study."""
-    known = {told.study: told.manifest for told in studies}
-    return tuple(Part(entry, known.get(entry.study)) for entry in ledger.entries)
+    known = {told.study: told.held for told in studies}
+    return tuple(Part(entry, known.get(entry.study, partial(Amount, entry.budget))) for entry in ledger.entries)
 
 
 @frozen

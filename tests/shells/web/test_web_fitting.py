@@ -226,7 +226,7 @@ async def test_a_file_of_which_no_column_fits_is_probably_another_one(newcomer: 
     assert "This is probably another file" not in near.words
     seen = await page.upload("marks.csv", b"x,y\n1,2\n", "start")
     assert "This is probably another file" in seen.words, seen.words[:1]
-    assert re.search(r"that the study reads: .?age.?,.?.?cups.?,? .*tired", seen.words), seen.words.partition("probably")[2][:150]
+    assert re.search(r"that the study reads: .?age.?,.?.?cups.?,? .*tired", seen.words)
     assert seen.form("/data/upload")["back"] == "start" and page.server.site.tables() == {}
     right = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", seen.form("/data/upload")["back"])
     assert "This is probably another file" not in right.words
