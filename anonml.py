@@ -59,7 +59,7 @@ JOINED = (
     ("aggregator", "aggregator.desk.cli:join", ("desk", "openapi")),
     ("aggregator", "aggregator.estimator.cli:join", ("export-model",)),
     ("aggregator", "aggregator.lab.cli:join_aggregator", ("report",)),
-    ("study", "aggregator.lab.cli:join_study", ("plan", "synthesize")),
+    ("study", "aggregator.lab.cli:join_study", ("plan", "synthesize", "dry-round")),
 )
 
 # Names that this module offers to programs, and where they are.
@@ -82,7 +82,7 @@ PARTS = (
     ("the desk", "aggregator.desk.server:serve_desk"),
     ("outlook", "aggregator.lab.planning.outlook:outlook_of"),
 )
-COMPLETION, HELP = "completion", "help"
+COMPLETION, HELP, ASKED = "completion", "help", "--help"
 SHELLS = ("bash", "zsh", "fish")
 COMPLETIONS = Path(__file__).with_name("anon") / "kit" / "terminal" / "completions"
 USAGE = 2
@@ -122,18 +122,21 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] == HELP:
-        arguments = [*arguments[1:], "--help"]
+        arguments = [*arguments[1:], ASKED]
     name, *rest = arguments or [""]
     if name in ("-V", "--version"):
         from importlib.metadata import version
 
         sys.stdout.write(f"anonml {version('anonml')}\n")
         return 0
-    if name in ("", "-h", "--help"):
+    if name in ("", "-h", ASKED):
         _help()
         return 0 if arguments else USAGE
     if name == COMPLETION:
         return _complete(rest)
+    if (shown := _help_of(arguments)) is not None:
+        sys.stdout.write(shown)
+        return 0 if arguments[-1] == ASKED else USAGE
     from anon.kit.terminal.logs import to_stderr
 
     to_stderr()
@@ -146,6 +149,13 @@ def _run(arguments: list[str]) -> int:
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
     _command(name, rest)(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
+
+
+def _help_of(arguments: list[str]) -> str | None:
+    """Help that loads no command: after `--help`, and of a group without one."""
+    from anon.kit.terminal.helps import help_of
+
+    return help_of(arguments[:-1]) if arguments[-1] == ASKED else help_of(arguments, groups=True)
 
 
 def _command(name: str, rest: list[str]) -> Any:

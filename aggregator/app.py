@@ -144,6 +144,11 @@ class AggregatorApp:
         await self._load()
         return manifest
 
+    @property
+    def link_to(self) -> LinkTo:
+        """Makes the links to tellers."""
+        return self._tools.link_to
+
     async def ask_tellers(self, places: Sequence[TellerPlace]) -> tuple[TellerAnswer, ...]:
         """See `who_answers`."""
         return await who_answers(places, self._tools.link_to)

@@ -1,10 +1,13 @@
 """The reference pages of commands, exit codes, study files and outages, from the code that they are about.
 
     python -m benchmarks.reference           write docs/reference/{commands,exit-codes,study-file,operations}.md
+
+and anon/kit/terminal/helps.json, from which `--help` is shown.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from inspect import cleandoc
 from pathlib import Path
@@ -15,6 +18,7 @@ import peer.rules.checks
 import peer.store.manifests
 from aggregator.audit import Verdict
 from anon.errors import AnonmlError
+from anon.kit.terminal.helps import FILE
 from anon.kit.terminal.placeholders import placed
 from anon.machine.outages import COMMANDS as LONG_LIVED
 from anon.machine.outages import TABLE, Outage, OutageCell
@@ -63,12 +67,14 @@ def _metavar(param: Any) -> str:
 
 
 def _row(param: Any) -> str:
+    return f"| `{_names(param)}` | {_cell(param.help or '')} | {_default(param)} |"
+
+
+def _names(param: Any) -> str:
     if param.param_type_name == "argument":
-        names = _metavar(param)
-    else:
-        names = ", ".join((*param.opts, *param.secondary_opts))
-        names += "" if param.is_flag else f" {param.metavar or _kind(param.type)}"
-    return f"| `{names}` | {_cell(param.help or '')} | {_default(param)} |"
+        return _metavar(param)
+    names = ", ".join((*param.opts, *param.secondary_opts))
+    return names if param.is_flag else f"{names} {param.metavar or _kind(param.type)}"
 
 
 def _kind(kind: Any) -> str:
@@ -89,6 +95,30 @@ def _default(param: Any) -> str:
     if isinstance(default, bool):
         return f"`{param.opts[0]}`"
     return f"`{str(default).replace(str(Path.home()), '~')}`"
+
+
+def helps() -> str:
+    """The same as `--help` shows it (`anon.kit.terminal.helps`)."""
+    found = {name: _told(placed(application(name)), summary) for name, (_module, summary) in COMMANDS.items()}
+    return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
+
+
+def _told(command: Any, summary: str = "") -> dict[str, Any]:
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    given = [(_group(param), _names(param), _flat(param.help), _default(param).strip("`")) for param in shown]
+    arguments = [_metavar(param) for param in command.params if param.param_type_name == "argument"]
+    inner = {name: one for name, one in getattr(command, "commands", {}).items() if not one.hidden}
+    return {
+        "about": _prose(command.help or summary),
+        "usage": ["[OPTIONS]", *arguments, *(["COMMAND [ARGS]..."] if inner else [])],
+        "given": [*sorted(given, key=lambda row: row[0] != "Arguments"), ("Options", "--help", "Show this.", "")],
+        "panel": getattr(command, "rich_help_panel", None) or "Commands",
+        "commands": {name: _told(one) for name, one in inner.items()},
+    }
+
+
+def _group(param: Any) -> str:
+    return "Arguments" if param.param_type_name == "argument" else "Options"
 
 
 # Exit codes
@@ -265,6 +295,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (FOLDER / f"{name}.md").write_text(page(), "utf-8")
+    FILE.write_text(helps(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -138,8 +138,8 @@ def caution(model: PublishedModel) -> str:
     if model.chance is None:
         return say("The study did not show that this model is better than a guess from how common the answer is.")
     return say(
-        "The study did not show that this model is better than a guess from how common the answer is: noise alone "
-        "would look as good in {cases} such studies.",
+        "The study did not show that this model is better than a guess from how common the answer is: in {cases} such "
+        "studies a model looks this good by chance alone.",
         cases=told_cases(model.chance),
     )
 

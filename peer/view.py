@@ -71,7 +71,7 @@ class HomeView:
     def receipts(self) -> list[Receipt]:
         """One receipt per slot that was decided, over all studies."""
         return [
-            Receipt(told.study, told.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word, told.budget)
+            Receipt(told.study, told.title, slot.slot, slot.survey, told.held(slot.epsilon), slot.status, slot.word)
             for told in self.status()
             for slot in told.slots
         ]
@@ -114,6 +114,7 @@ class HomeView:
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),
             entry.budget if entry is not None else LOCAL,
+            lambda: None if study.refused else study.manifest,
         )
 
 

@@ -41,6 +41,8 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST", "/form/outlook", "form_outlook", "What to expect, as a fragment, while the slider moves.", _FORM,
              uploads=True),
     Endpoint("POST", "/form/tellers", "form_tellers", "The form with the tellers that answer.", _FORM, uploads=True),
+    Endpoint("POST", "/form/round", "form_round", "The form after a round of made-up people with its tellers.", _FORM,
+             uploads=True),
     Endpoint("POST", "/form/text", "form_text", "Write the study file of the form.", _FORM, answers=(303,),
              uploads=True),
     Endpoint("POST", "/drafts/discard", "discard", "Throw a draft away.", {"draft": "its id"}, answers=(303,)),

@@ -269,8 +269,8 @@ class LocallyPrivateClassifier(TablePrediction):
     def _warn_of_noise(self) -> None:
         if not self.better_than_base_rate_:
             warnings.warn(
-                f"noise alone would count as much in {100 * self.chance_:.2g} of 100 such fits, so this model is not "
-                "shown to beat the base rate; more rows, fewer features or a larger epsilon tell more",
+                f"in {100 * self.chance_:.2g} of 100 such fits a model looks this good by chance alone, so this one "
+                "is not shown to beat the base rate; more rows, fewer features or a larger epsilon tell more",
                 NotShownWarning,
                 stacklevel=3,
             )

@@ -1,4 +1,5 @@
-"""`anonml study synthesize` and `anonml aggregator report`: made-up people, and a report with a test set."""
+"""`anonml study synthesize` and `dry-round`: made-up people, and tellers that add some up. `anonml aggregator report`
+with a test set."""
 
 from __future__ import annotations
 
@@ -10,21 +11,56 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
+from attrs import asdict
 
 from aggregator.app import AggregatorApp
 from aggregator.lab.cli_plan import plan
 from aggregator.opening import DEFAULT_HOME, PUBLISH, HomeOption, existing, pick
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
-from anon.kit.terminal.options import StudyOption, finished
-from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.foreign import inline, short
+from anon.kit.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
 from anon.storage.private_files import new_private
+
+StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 
 def join_study(app: typer.Typer) -> None:
     """Add the lab's commands to those of `anonml study`."""
     app.command()(plan)
     app.command()(synthesize)
+    app.command()(dry_round)
+
+
+def dry_round(file: StudyFile, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Add up made-up people with the tellers of a study file, before anybody is asked. Exit code 1 if they cannot.
+
+    Each teller is asked what a study asks of it: to sign, to share a key, to check packets, to add noise. Nothing is
+    published.
+    """
+    from aggregator.lab.dry_round import DryRound, tried
+
+    places = PROTOCOLS.load_proposal(file).tellers
+    if not places:
+        raise Refused(f"{file}: names no tellers; write two `[[tellers]]` first")
+
+    async def work() -> DryRound:
+        async with AggregatorApp(home) as aggregator:
+            return await tried(places, aggregator)
+
+    outcome = finished(work())
+    if as_json:
+        print_json(asdict(outcome))
+    else:
+        for answer in outcome.answers:
+            line = styled("[bold]{name}[/]: {said}", name=short(answer.name), said=inline(answer.fault or answer.words))
+            Terminal().print(line, soft_wrap=True)
+        opened = f"They added up {outcome.members} made-up people. Nobody was asked, and nothing is published."
+        if told := opened if outcome.members else inline(outcome.fault):
+            Terminal().print(told, soft_wrap=True)
+    if not outcome.members:
+        raise typer.Exit(1)
 
 
 def join_aggregator(app: typer.Typer) -> None:
@@ -33,7 +69,7 @@ def join_aggregator(app: typer.Typer) -> None:
 
 
 def synthesize(
-    file: Annotated[Path, typer.Argument(help="A study file.")],
+    file: StudyFile,
     rows: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many people to make up.")] = 500,
     output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
 ) -> None:

@@ -82,12 +82,12 @@ async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[Place, b
         for quorum in quorums(study, arrangement):
             await walk.share_keys([links[number] for number in quorum.members], quorum.arrangement, quorum.id)
     except AnonmlError:
-        await _give_up(links, arrangement, study)
+        await give_up(links, arrangement, study)
         raise
     return {("tellers", 0): encode_countersignatures(study, statements)}
 
 
-async def _give_up(links: walk.Links, arrangement: Arrangement, study: bytes) -> None:
+async def give_up(links: walk.Links, arrangement: Arrangement, study: bytes) -> None:
     """A study that is never published is over for the tellers that countersigned it, as far as they answer in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_SECONDS):

@@ -1,24 +1,33 @@
-"""A member's cost in words, for staff and for reports: by the measure of the study's charge.
+"""A member's cost in words: an epsilon and its odds for its owner, and for staff by the measure of the study's charge.
 
-A local epsilon holds by itself. Any other amount is of what is published, and stands with its condition.
+A local epsilon holds by itself. Any other amount is of what is published, and stands with its condition. Budgets of
+noisy sums add up rho, which stands in no text but the arithmetic. Epsilons of rho do not add up, so the rest of such a
+budget is told as a part of it.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final
+from math import ceil, floor
+from typing import TYPE_CHECKING, Final
 
-from anon.accounting.statement import Batch, account, in_words
+from attrs import evolve, field, frozen
+
 from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
-from anon.protocols.charge import LOCAL, Measure
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.contract import CentralPart
 from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
+from anon.text.sentences import Sentence, say
+
+if TYPE_CHECKING:
+    from anon.accounting.statement import Batch
 
 DELTA: Final = Decimal("1e-6")
-"""The delta at which rho is shown as an epsilon."""
-_HUNDREDTH: Final = 10**7
+"""The delta at which rho is shown as an epsilon. Amounts are held as rho."""
+HUNDREDTH: Final = 10**7
+"""The step (1e-9) in which an epsilon of rho is shown."""
 
 
 def is_local(study: Manifest) -> bool:
@@ -32,8 +41,57 @@ def epsilon_of(study: Manifest) -> NanoEpsilon:
     charge, protocol = charge_of(study), protocol_of(study)
     if charge.measure is not Measure.ZCDP:
         return NanoEpsilon(charge.amount)
-    found = protocol.promised(study) if isinstance(protocol, CentralPart) else epsilon_of_rho(charge.amount, DELTA)
-    return NanoEpsilon(-(-found // _HUNDREDTH) * _HUNDREDTH)
+    if not isinstance(protocol, CentralPart):
+        return NanoEpsilon(in_epsilon(charge.budget, charge.amount))
+    return NanoEpsilon(-(-protocol.promised(study) // HUNDREDTH) * HUNDREDTH)
+
+
+def in_epsilon(budget: Budget, amount: int) -> int:
+    """An amount as an epsilon (1e-9), at `DELTA` and rounded up to hundredths where it is rho."""
+    if budget.measure is not Measure.ZCDP or not amount:
+        return amount
+    return -(-epsilon_of_rho(amount, DELTA) // HUNDREDTH) * HUNDREDTH
+
+
+def percent(part: float, whole: float, left: bool = False) -> Sentence:
+    """A part of a budget. A part above nothing is never shown as nothing; what is `left` is never shown as more."""
+    found = (floor if left else ceil)(100 * part / whole) if whole else 0
+    return say("{count} %", count=found)
+
+
+@frozen
+class Amount:
+    """An amount of a budget (1e-9), as its owner reads it. The one epsilon of the `study` that holds it bounds it."""
+
+    budget: Budget
+    amount: int
+    study: Manifest | None = field(default=None, repr=False)
+
+    @property
+    def epsilon(self) -> int:
+        """The epsilon of it (1e-9)."""
+        found = in_epsilon(self.budget, self.amount)
+        return found if self.study is None else min(found, epsilon_of(self.study))
+
+    @property
+    def odds(self) -> Sentence:
+        """The odds that it allows to move, in a sentence's words."""
+        moved = odds_moved(self.epsilon)
+        if self.budget.measure is Measure.ZCDP:
+            return say("the chances of whatever is published {moved}, and by one in a million more", moved=moved)
+        if self.budget.unit is Unit.RECORD:
+            return say("the odds of anything about one record of yours {moved}", moved=moved)
+        return say("the odds of anything about you {moved}", moved=moved)
+
+
+def both(first: Amount, *more: Amount) -> Amount:
+    """Several amounts of one study together."""
+    return evolve(first, amount=first.amount + sum(held.amount for held in more))
+
+
+def with_odds(held: Amount) -> Sentence:
+    """The epsilon, and what it allows."""
+    return say("epsilon {epsilon}: {odds}", epsilon=format_epsilon(held.epsilon), odds=held.odds)
 
 
 def cost_in_words(study: Manifest) -> str:
@@ -54,6 +112,8 @@ def promise_in_words(study: Manifest) -> str:
 
 def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
     """The privacy statement, where so many packets hide one another."""
+    from anon.accounting.statement import account, in_words  # late: consent and budgets do without
+
     charge = charge_of(study)
     if charge.budget == LOCAL:
         return in_words(account(study, batch))

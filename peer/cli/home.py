@@ -19,7 +19,8 @@ from anon.ldp import nano
 from anon.machine import environment
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.wire.invite import Invite, parse_invite
-from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
+from peer.cli.amounts import budget_json, show_budget
+from peer.cli.show import prediction_json, show_prediction
 from peer.opening import (
     DEFAULT_HOME,
     HomeOption,
@@ -35,8 +36,9 @@ from peer.opening import (
 )
 from peer.rules.consent import Policy
 from peer.rules.durations import seconds_of
-from peer.rules.limits import BudgetLimit, amount_of, with_limit
+from peer.rules.limits import BudgetLimit, amount_of, in_budget, with_limit
 from peer.store.home import PeerHome
+from peer.store.summaries import parts_of
 
 if TYPE_CHECKING:
     from peer.network.client import Hold
@@ -159,7 +161,8 @@ def budget(
     if changes:
         peer.set_policy(evolve(peer.policy(), **changes))
     ledger, policy = peer.budget(), peer.policy()
-    print_json(budget_json(ledger, policy)) if as_json else show_budget(ledger, policy)
+    held = parts_of(ledger, peer.status())
+    print_json(budget_json(ledger, policy, held)) if as_json else show_budget(ledger, policy, held)
 
 
 def _limits(
@@ -167,8 +170,8 @@ def _limits(
 ) -> tuple[BudgetLimit, ...]:
     """The policy's limits with these of one budget in their place; one that is left out stays."""
     known = policy.limit(asked)
-    whole = known.lifetime if lifetime is None else amount_of(lifetime)
-    most = known.per_study if per_study is None else amount_of(per_study)
+    whole = known.lifetime if lifetime is None else in_budget(asked, known.lifetime, amount_of(lifetime))
+    most = known.per_study if per_study is None else in_budget(asked, known.per_study, amount_of(per_study))
     return with_limit(policy.limits, BudgetLimit(asked.measure, asked.unit, whole, most))
 
 

@@ -20,12 +20,14 @@ from anon.kit.terminal.printing import Terminal, styled
 from anon.kit.terminal.wiring import wiring_of
 from anon.ldp import format_epsilon, nano
 from anon.machine.guard import Guard, disk_fault
+from anon.protocols.cost_words import Amount, epsilon_of
 from anon.wire.invite import parse_invite
 from peer.cli import equivocation as proof_commands
 from peer.cli import home as own_commands
 from peer.cli import pause as pause_commands
 from peer.cli.coming import KEEP_RUNNING, coming
 from peer.cli.show import (
+    charge_json,
     closed,
     is_closed,
     missing_json,
@@ -55,6 +57,7 @@ from peer.opening import (
     routes_of,
 )
 from peer.rules.lifecycle import LAST
+from peer.rules.promise import approved_less
 from peer.store.store import REJOINABLE
 
 if TYPE_CHECKING:
@@ -122,16 +125,17 @@ def join(
         raise Refused("not joined: " + "; ".join(map(with_command, sheet.objections)))
     if not yes:
         _ask(sheet, own, Terminal(stderr=as_json))
-    approved = nano(epsilon) if epsilon is not None else sheet.epsilon
-    consent = finished(peer.join(invite, approved), routes.close)
+    if epsilon is not None and nano(epsilon) < (declared := epsilon_of(sheet.manifest)):
+        raise Refused(f"not joined: {approved_less(nano(epsilon), declared)}")
+    consent = finished(peer.join(invite, sheet.epsilon), routes.close)
     key = peer.study_key(consent.study).hex()
     if as_json:
-        reserved = consent.epsilon / 1e9
-        study = consent.study.hex()
-        print_json({"study": study, "epsilon_reserved": reserved, "key": key, "missing": missing_json(own)})
+        reserved, cost = epsilon_of(sheet.manifest) / 1e9, charge_json(consent.charge)
+        told = {"study": consent.study.hex(), "epsilon_reserved": reserved, "charge": cost}
+        print_json(told | {"key": key, "missing": missing_json(own)})
         return
-    reserved_text = f"{consent.charge.budget.symbol} {format_epsilon(consent.epsilon)}"
-    Terminal().print(f"joined; {reserved_text} is reserved.")
+    held = Amount(consent.charge.budget, consent.charge.amount, sheet.manifest)
+    Terminal().print(f"joined; epsilon {format_epsilon(held.epsilon)} is reserved: {held.odds}.", soft_wrap=True)
     Terminal().print("One thing to do: keep `anonml peer run` running, or you are not enrolled.")
     Terminal().print(KEEP_RUNNING)
     if sheet.admission == "allow-list":

@@ -13,24 +13,22 @@ from rich.table import Table
 from anon.kit.terminal.foreign import Foreign, framed, inline, short
 from anon.kit.terminal.options import local_time
 from anon.kit.terminal.printing import Terminal, styled
-from anon.ldp import format_epsilon
-from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.charge import LOCAL, Charge
+from anon.protocols.cost_words import Amount, both, epsilon_of, with_odds
 from anon.text.foreign import Quoted, paragraphs
 from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
+from peer.cli.amounts import figure, parts
 from peer.cli.coming import SET_ASIDE, coming
 from peer.cli.steps import with_command
 from peer.cli.tellers import served, show_teller
 from peer.opening import NO_STUDIES
-from peer.rules.consent import ConsentQuestion, ConsentSheet, Policy
-from peer.rules.durations import text_of
-from peer.rules.ledger import Ledger
+from peer.rules.consent import ConsentQuestion, ConsentSheet
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
-from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
-from peer.rules.promise import budget_change, budget_name, held_text, per_attribute
+from peer.rules.promise import budget_change, per_attribute
 from peer.rules.tellers import other_words
 from peer.store.summaries import Receipt, StudyStatus
 from peer.view import HomeView
@@ -70,6 +68,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "few_records": list(own.few),
         "rows": dict(own.rows),
         "charge": charge_json(sheet.charge),
+        "epsilon": epsilon_of(sheet.manifest) / 1e9,
         "epsilon_record": sheet.epsilon / 1e9,
         "epsilon_eq6": sheet.epsilon_eq6 / 1e9,
         "budget_before": sheet.budget_before / 1e9,
@@ -158,12 +157,13 @@ def show_sheet(
     warned = [other_words(changed) for changed in sheet.tellers if changed.earlier]
     passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
+    cost = with_odds(Amount(sheet.charge.budget, sheet.charge.amount, sheet.manifest))
+    console.print(styled("[bold]It costs you {cost}.[/]", cost=inline(cost)))
     for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):
         console.print(f"- {inline(line)}")
     _show_own(console, own)
     if member is not None:
-        spent, reserved = held_text(member.budget, member.spent), held_text(member.budget, member.reserved)
-        held = f"{spent} spent and {reserved} reserved of your budget"
+        held = parts(*map(member.held, (member.spent, member.reserved, member.spent + member.reserved)))
         console.print(f"You take part in this study. It holds {held}.")
     for line in sheet.objections if member is None else ():
         console.print(styled("[bold red]not possible:[/] {why}", why=inline(with_command(line))))
@@ -202,7 +202,7 @@ def _show_own(console: Terminal, own: OwnData) -> None:
         console.print("What is missing counts as the study's rule for missing values says.")
 
 
-# Studies, receipts, budget
+# Studies, receipts
 
 
 def status_json(status: StudyStatus) -> dict[str, Any]:
@@ -212,6 +212,9 @@ def status_json(status: StudyStatus) -> dict[str, Any]:
         "title": status.title,
         "state": str(status.state),
         "reason": status.reason,
+        "epsilon_reserved": status.held(status.reserved).epsilon / 1e9,
+        "epsilon_spent": status.held(status.spent).epsilon / 1e9,
+        "measure": status.budget.measure,
         "reserved": status.reserved / 1e9,
         "spent": status.spent / 1e9,
         "slots": [
@@ -230,12 +233,12 @@ def show_status(peer: HomeView) -> None:
     table = Table("study", "title", "state", "spent", "reserved", "packets", "reason")
     for status in statuses:
         packets = ", ".join(str(slot.status) for slot in status.slots)
-        held = (held_text(status.budget, status.spent), held_text(status.budget, status.reserved))
+        amounts = (figure(status.held(status.spent)), figure(status.held(status.reserved)))
         table.add_row(
             status.study.hex()[:8],
             Foreign(status.title),
             str(status.state),
-            *held,
+            *amounts,
             packets,
             Foreign(status.reason, lines=True),
         )
@@ -243,6 +246,8 @@ def show_status(peer: HomeView) -> None:
     for status in statuses:
         if told := coming(peer.store.study(status.study), time.time()):
             Terminal().print(f"{status.study.hex()[:8]} {status.state}: {told}", soft_wrap=True)
+        if (held := status.held(status.spent + status.reserved)).amount:
+            Terminal().print(f"{status.study.hex()[:8]} {with_odds(held)}", soft_wrap=True)
     if any(slot.status is Status.QUEUED for status in statuses for slot in status.slots):
         Terminal().print(SET_ASIDE)
     if peer.evidence():
@@ -270,8 +275,9 @@ def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
         "title": receipt.title,
         "slot": receipt.slot,
         "survey": receipt.survey,
-        "epsilon": receipt.epsilon / 1e9,
-        "measure": receipt.budget.measure,
+        "epsilon": receipt.cost.epsilon / 1e9,
+        "measure": receipt.cost.budget.measure,
+        "amount": receipt.cost.amount / 1e9,
         "status": str(receipt.status),
         "word": receipt.word,
         "says": reply_sentence(receipt.word),
@@ -285,84 +291,22 @@ def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | No
 
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
     for receipt in receipts:
-        cost = held_text(receipt.budget, receipt.epsilon)
         table.add_row(
             Foreign(receipt.title),
             str(receipt.slot),
             str(receipt.survey),
-            cost,
+            figure(receipt.cost),
             str(receipt.status),
             Foreign(reply_sentence(receipt.word)),
         )
     console = Terminal()
     console.print(table)
-    titles = {shown.study: shown.title for shown in receipts}
     for study, accounting in costs.items():
-        if accounting is not None:
-            console.print(styled("[bold]{title}[/]", title=short(titles[study])))
-            for line in for_owner(accounting):
-                console.print(inline(line))
-
-
-def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
-    """The ledger and the owner's limits."""
-    return {
-        "lifetime": ledger.lifetime / 1e9,
-        "available": ledger.available / 1e9,
-        "entries": [
-            {
-                "study": e.study.hex(),
-                "title": e.title,
-                "kind": e.measure,
-                "unit": e.unit,
-                "condition": e.condition,
-                "reserved": e.reserved / 1e9,
-                "spent": e.spent / 1e9,
-            }
-            for e in ledger.entries
-        ],
-        "other_budgets": [
-            {
-                "measure": limit.measure,
-                "unit": limit.unit,
-                "lifetime": limit.lifetime / 1e9,
-                "available": ledger.available_of(limit.budget) / 1e9,
-                "per_study": limit.per_study / 1e9,
-            }
-            for limit in policy.limits
-        ],
-        "per_study": policy.max_epsilon / 1e9,
-        "minimum_cohort": policy.minimum_cohort,
-        "minimum_window": policy.minimum_window,
-    }
-
-
-def show_budget(ledger: Ledger, policy: Policy) -> None:
-    """The rest of the budget, the owner's limits, and each study's part."""
-    console = Terminal()
-    available, lifetime = format_epsilon(ledger.available), format_epsilon(ledger.lifetime)
-    console.print(styled("[bold]{rest}[/] of epsilon {whole} left", rest=available, whole=lifetime))
-    console.print(
-        f"a single study may cost {format_epsilon(policy.max_epsilon)} (--per-study), must have at least "
-        f"{policy.minimum_cohort} people (--minimum-cohort), and beyond this machine windows of at least "
-        f"{text_of(policy.minimum_window)} (--minimum-window)",
-    )
-    _show_entries(console, ledger, LOCAL)
-    for limit in limits_shown(ledger, policy.limits):
-        rest, budget = format_epsilon(ledger.available_of(limit.budget)), limit.budget
-        whole, most = format_epsilon(limit.lifetime), format_epsilon(limit.per_study)
-        told = f"{budget.symbol} {whole} left for {budget_name(budget)}, never added to another budget"
-        options = f"a single study may cost {most} (--measure {budget.measure} --unit {budget.unit})"
-        console.print(styled("[bold]{rest}[/] of {told}; {options}", rest=rest, told=told, options=options))
-        _show_entries(console, ledger, budget)
-
-
-def _show_entries(console: Terminal, ledger: Ledger, budget: Budget) -> None:
-    for e in ledger.entries:
-        if e.budget == budget:
-            held = f"{format_epsilon(e.spent)} spent, {format_epsilon(e.reserved)} reserved"
-            condition = f"; the promise holds if {inline(e.condition)}" if e.condition else ""
-            console.print(f"  {short(e.title)}: {held}{condition}")
+        sent = [receipt for receipt in receipts if receipt.study == study]
+        whole = both(*(receipt.cost for receipt in sent))
+        console.print(styled("[bold]{title}[/]: {cost}", title=short(sent[0].title), cost=inline(with_odds(whole))))
+        for line in for_owner(accounting) if accounting is not None else ():
+            console.print(inline(line))
 
 
 # Predictions

@@ -61,6 +61,8 @@ class Fit:
     """A lacking column -> the sentences of the features that read it."""
     one_row: bool
     """A study reads one value of it, and the file has several rows: each such value would count as missing."""
+    strange: bool
+    """No column has a name that studies read, nor one like it: this is probably another file."""
 
 
 def people_in(table: PreviewTable) -> PeopleColumn | None:
@@ -103,7 +105,8 @@ def fit_of(table: PreviewTable, wanted: Table, studies: Sequence[Manifest], know
                 found[name, "empty"] = UncountedCells(name, "empty", empty, len(table.sample), ())
     uses = {name: tuple(query.description for query in asked if _reads(query.query, name)) for name in lacking}
     several = table.count != 1 and len(table.sample) > 1
-    return Fit(wanted.name, guessed, spare, tuple(found.values()), uses, several and bool(plain))
+    strange = len(lacking) == len(wanted.columns) and not any(guessed.values())
+    return Fit(wanted.name, guessed, spare, tuple(found.values()), uses, several and bool(plain), strange)
 
 
 def plain_column(query: str, table: str) -> str | None:

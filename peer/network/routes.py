@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anon.errors import Refused
 from anon.route import DirectRoute, Response, Route, SocksRoute, Starting
-from anon.route.tor import TorKeeper, TorRoute
-from anon.route.tor.following import telling
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
 from anon.wire.onion_address import is_onion
+
+if TYPE_CHECKING:
+    from anon.route.tor import TorKeeper, TorRoute
 
 EXPECTED = "auto, tor, direct or socks://HOST:PORT"
 
@@ -28,8 +30,8 @@ class Routes(Route):
     def __init__(self, name: str, folder: Path, say: Callable[[str], None] = lambda line: None) -> None:
         self._name = name
         self._say = say
-        self._keeper = TorKeeper(folder)
-        self._tor = TorRoute(self._keeper)
+        self._folder = folder
+        self._onions: tuple[TorKeeper, TorRoute] | None = None
         self._direct = DirectRoute()
         self._socks = None if name in ("auto", "tor", "direct") else _socks(name)
 
@@ -53,13 +55,27 @@ class Routes(Route):
 
     async def close(self) -> None:
         """End this home's tor, if these routes started it."""
-        await self._keeper.close()
+        if self._onions is not None:
+            await self._onions[0].close()
 
     async def _started(self, address: str) -> Route:
         route = self._leading_to(address)
-        if route is self._tor and (self._keeper.tor is None or not self._keeper.tor.alive):
-            await telling(self._keeper.socks(), self._percent, self._say)
+        if self._onions is not None and route is self._onions[1]:
+            keeper = self._onions[0]
+            if keeper.tor is None or not keeper.tor.alive:
+                from anon.route.tor.following import telling
+
+                await telling(keeper.socks(), lambda: keeper.tor.state.progress if keeper.tor else None, self._say)
         return route
+
+    def _by_tor(self) -> Route:
+        """Loaded by who goes there: a study on this machine needs nothing of it."""
+        if self._onions is None:
+            from anon.route.tor import TorKeeper, TorRoute
+
+            keeper = TorKeeper(self._folder)
+            self._onions = keeper, TorRoute(keeper)
+        return self._onions[1]
 
     def _leading_to(self, address: str) -> Route:
         if self._socks is not None:
@@ -67,7 +83,7 @@ class Routes(Route):
         if self._name == "direct":
             return self._direct
         if self._name == "tor" or is_onion(address.rpartition(":")[0]):
-            return self._tor
+            return self._by_tor()
         if is_loopback(address):
             return self._direct
         raise Refused(
@@ -77,10 +93,6 @@ class Routes(Route):
                 address=whole_place(address),
             )
         )
-
-    def _percent(self) -> int | None:
-        tor = self._keeper.tor
-        return None if tor is None else tor.state.progress
 
 
 def _socks(text: str) -> SocksRoute:

@@ -21,6 +21,7 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.cost_words import Amount, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.tellers import tellers_of
@@ -28,7 +29,7 @@ from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
-from anon.text.sentences import NOTHING, Sentence, joined, say, say_many
+from anon.text.sentences import NOTHING, Figure, Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
@@ -36,7 +37,7 @@ from peer.rules.durations import text_of
 from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
-from peer.rules.limits import SAFE, BudgetLimit, demand_limits
+from peer.rules.limits import SAFE, BudgetLimit, demand_limits, enough
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
@@ -121,14 +122,15 @@ def objections(
         reasons.append(
             Advice(say('admission {kind} is not allowed; allow it in the policy, or decline', kind=admission))
         )
-    if cost > (most := policy.limit(budget).per_study):
+    whole, most = policy.limit(budget).lifetime, policy.limit(budget).per_study
+    if cost > most:
         reasons.append(
-            Advice(too_dear(budget, cost, most), NextStep(Limit.PER_STUDY, format_epsilon(cost), budget))
+            Advice(too_dear(budget, cost, most, whole), NextStep(Limit.PER_STUDY, _written(budget, most, cost), budget))
         )
     left = ledger.available_of(budget)
     if cost > left:
-        enough = format_epsilon(ledger.lifetime_of(budget) + cost - left)
-        reasons.append(Advice(not_left(budget, cost, left), NextStep(Limit.LIFETIME, enough, budget)))
+        raised = _written(budget, whole, whole + cost - left)
+        reasons.append(Advice(not_left(budget, cost, left, whole), NextStep(Limit.LIFETIME, raised, budget)))
     if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
         too_few = say(
             "at most {most} can take part, fewer than the {demanded} you demand; decline, or demand fewer",
@@ -159,6 +161,11 @@ def objections(
     return tuple(reasons)
 
 
+def _written(budget: Budget, known: int, amount: int) -> Figure:
+    """The limit that allows this amount, as an owner writes it."""
+    return format_epsilon(enough(budget, known, amount))
+
+
 def decide(
     manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
 ) -> Consent:
@@ -179,7 +186,8 @@ def decide(
     """
     reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:
-        reasons.append(approved_less(charge_of(manifest).budget, approved, manifest.epsilon))
+        held = Amount(charge_of(manifest).budget, approved, manifest)
+        reasons.append(approved_less(held.epsilon, epsilon_of(manifest)))
     if reasons:
         raise Refused(say("not joined: {reasons}", reasons=joined(reasons)))
     minimum = max(policy.minimum_cohort, manifest.cohort.minimum)

@@ -6,15 +6,15 @@ The defaults of the budgets beside the local one, and why, stand in `docs/decisi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final
 
 from attrs import field, frozen
 
-from anon.accounting.zcdp import epsilon_of_rho, rho_within
+from anon.accounting.zcdp import rho_within
 from anon.errors import Malformed
 from anon.ldp.epsilon import NANO, nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.protocols.cost_words import DELTA, HUNDREDTH, in_epsilon
 from anon.text.sentences import say
 from peer.rules.ledger import Ledger
 
@@ -39,9 +39,6 @@ class BudgetLimit:
         return Budget(self.measure, self.unit)
 
 
-DELTA: Final = Decimal("1e-6")
-"""The delta at which rho is shown as an epsilon. Amounts are held as rho."""
-_HUNDREDTH: Final = 10**7
 SAFE: Final = (
     BudgetLimit(Measure.CENTRAL, Unit.PERSON, 4 * NANO, 2 * NANO),
     BudgetLimit(Measure.ZCDP, Unit.PERSON, 3 * NANO // 10, NANO // 10),  # epsilon 3.93 and 2.15 at delta 1e-6
@@ -61,19 +58,18 @@ def amount_of(text: str | float) -> int:
     return 0 if str(text).strip() in ("0", "0.0") else nano(text)
 
 
-def in_epsilon(budget: Budget, amount: int) -> int:
-    """An amount as an epsilon (1e-9), at `DELTA` and rounded up to hundredths where it is rho."""
-    if budget.measure is not Measure.ZCDP or not amount:
-        return amount
-    return -(-epsilon_of_rho(amount, DELTA) // _HUNDREDTH) * _HUNDREDTH
-
-
 def in_budget(budget: Budget, known: int, epsilon: int) -> int:
     """The amount for an epsilon that an owner wrote: `known` where that is shown as the same, so that nothing rises
     unasked."""
     if budget.measure is not Measure.ZCDP or not epsilon:
         return epsilon
     return known if in_epsilon(budget, known) == epsilon else rho_within(epsilon, DELTA)
+
+
+def enough(budget: Budget, known: int, amount: int) -> int:
+    """The least epsilon in hundredths by which an owner allows this amount in place of `known`."""
+    epsilon = in_epsilon(budget, amount)
+    return epsilon if in_budget(budget, known, epsilon) >= amount else epsilon + HUNDREDTH
 
 
 def limits_shown(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[BudgetLimit, ...]:

@@ -10,12 +10,10 @@ from typing import Final
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
-from anon.protocols.cost_words import epsilon_of
-from anon.protocols.registry import charge_of
+from anon.protocols.cost_words import epsilon_of, percent
 from anon.study.manifest import Manifest
-from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
+from anon.text.sentences import Figure, Sentence, Term, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
-from peer.rules.limits import in_epsilon
 
 _NAMES: Final = {
     Budget(Measure.LOCAL, Unit.PERSON): say("perturbed packets"),
@@ -32,59 +30,51 @@ def budget_name(budget: Budget) -> Sentence:
     return _NAMES[budget]
 
 
-def amount_text(budget: Budget, amount: int) -> Sentence:
-    """An amount (1e-9) with its symbol; rho also as an epsilon, rounded up."""
-    text = joined((budget.symbol, format_epsilon(amount)), " ")
-    if budget.measure is not Measure.ZCDP or not amount:
-        return text
-    return say("epsilon {epsilon} ({amount})", epsilon=format_epsilon(in_epsilon(budget, amount)), amount=text)
-
-
-def held_text(budget: Budget, amount: int) -> Sentence | Figure:
-    """An amount in a list: the bare number where it is of the local budget, which such lists are about."""
-    return format_epsilon(amount) if budget == LOCAL else joined((budget.symbol, format_epsilon(amount)), " ")
-
-
-def too_dear(budget: Budget, cost: int, most: int) -> Sentence:
-    """The objection to a study that costs more than one study may."""
-    amounts = {"cost": format_epsilon(cost), "most": format_epsilon(most)}
+def too_dear(budget: Budget, cost: int, most: int, lifetime: int) -> Sentence:
+    """The objection to a study that costs more than one study may, of a budget of this lifetime."""
     if budget == LOCAL:
         return say(
-            "it costs epsilon {cost}, more than the {most} allowed for one study; decline, or allow more", **amounts
+            "it costs epsilon {cost}, more than the {most} allowed for one study; decline, or allow more",
+            cost=format_epsilon(cost),
+            most=format_epsilon(most),
         )
+    if not lifetime or not most:
+        return _nothing(budget)
     return say(
-        "it costs {amount} of the budget for {budget}, more than the {most} allowed for one study; decline, or allow "
+        "it takes {cost} of your budget for {budget}, more than the {most} allowed for one study; decline, or allow "
         "more",
-        amount=amount_text(budget, cost),
+        cost=percent(cost, lifetime),
         budget=budget_name(budget),
-        most=amount_text(budget, most),
+        most=percent(most, lifetime, left=True),
     )
 
 
-def not_left(budget: Budget, cost: int, left: int) -> Sentence:
-    """The objection to a study that costs more than is left."""
+def not_left(budget: Budget, cost: int, left: int, lifetime: int) -> Sentence:
+    """The objection to a study that costs more than is left of a budget of this lifetime."""
     if budget == LOCAL:
         return say(
             "it costs epsilon {cost} and {left} is left; decline, or raise your lifetime budget",
             cost=format_epsilon(cost),
             left=format_epsilon(left),
         )
+    if not lifetime:
+        return _nothing(budget)
     return say(
-        "it costs {amount} of the budget for {budget}, and {left} of it is left; decline, or raise that budget",
-        amount=amount_text(budget, cost),
+        "it takes {cost} of your budget for {budget}, and {left} of it is left; decline, or raise that budget",
+        cost=percent(cost, lifetime),
         budget=budget_name(budget),
-        left=amount_text(budget, left),
+        left=percent(left, lifetime, left=True),
     )
 
 
-def approved_less(budget: Budget, approved: int, declared: int) -> Sentence:
-    """The objection to a yes for less than the study declares."""
+def _nothing(budget: Budget) -> Sentence:
+    return say("you allow nothing for {budget}; decline, or set a budget for that", budget=budget_name(budget))
+
+
+def approved_less(approved: int, declared: int) -> Sentence:
+    """The objection to a yes for less than the study declares, both as epsilons."""
     amounts = {"approved": format_epsilon(approved), "declared": format_epsilon(declared)}
-    if budget.measure is not Measure.ZCDP:
-        return say(
-            "you approved epsilon {approved} and it declares {declared}; approve that much, or decline", **amounts
-        )
-    return say("you approved rho {approved} and it declares {declared}; approve that much, or decline", **amounts)
+    return say("you approved epsilon {approved} and it declares {declared}; approve that much, or decline", **amounts)
 
 
 def too_few_records(manifest: Manifest, found: int | None) -> tuple[Sentence, ...]:
@@ -118,9 +108,9 @@ def cost_statements(
     manifest: Manifest, charge: Charge, recomputed: Charge, dearest: Sequence[int], left: int
 ) -> tuple[Sentence, ...]:
     """The sentences of consent about the cost. `dearest`: the most of each packet; `left`: of the budget, before."""
-    now, after = format_epsilon(left), format_epsilon(max(0, left - charge.amount))
+    after = max(0, left - charge.amount)
     if charge.budget != LOCAL:
-        return _central(manifest, charge, recomputed, now, after)
+        return _central(manifest, charge, recomputed, left, after)
     return (
         say(
             "You send {packets}; at most epsilon {each} each.",
@@ -137,7 +127,7 @@ def cost_statements(
             moved=odds_moved(charge.amount),
         ),
         per_attribute(manifest.epsilon_per_attribute),
-        budget_change(left, max(0, left - charge.amount)),
+        budget_change(left, after),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
         *_told_by_joining(manifest),
         *_narrowed(manifest),
@@ -159,49 +149,52 @@ def budget_change(before: int, after: int) -> Sentence:
 
 
 def _central(
-    manifest: Manifest, charge: Charge, recomputed: Charge, now: Figure, after: Figure
+    manifest: Manifest, charge: Charge, recomputed: Charge, left: int, after: int
 ) -> tuple[Sentence, ...]:
     budget, again = charge.budget, format_epsilon(recomputed.replacing().amount)
-    amount = amount_text(budget, charge.amount)
-    whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
-    about_one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
-    plain, counted = plain_cost(manifest, charge), tuple[Sentence, ...]()
-    if charge.measure is Measure.ZCDP:
-        named = {"amount": format_epsilon(charge.amount), "recomputed": again}
-        counted = (say("Your budget counts that as rho {amount}; recomputed: {recomputed}.", **named),)
     records = say(
         "A record is all your rows with one key. It protects each record by itself. "
         "All your records together can show more about you."
     )
-    moved = say("Then, whatever anyone believed about that, the odds of it {moved}.", moved=odds_moved(charge.amount))
+    counted: dict[str, Figure | Term] = {
+        "symbol": budget.symbol,
+        "amount": format_epsilon(charge.amount),
+        "recomputed": again,
+        "before": format_epsilon(left),
+        "after": format_epsilon(after),
+    }
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
-        *(plain if counted else (whole,) if charge.unit is Unit.PERSON else (about_one,)),
-        *counted,
+        *plain_cost(manifest, charge),
         *(() if charge.unit is Unit.PERSON else (records,)),
         say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
-        *((moved,) if charge.measure is Measure.CENTRAL else ()),
         say(
-            "Your budget for {budget}: {now} now, {left} with this study. What is unused returns.",
+            "It takes {part} of what is left of your budget for {budget}. What is unused returns.",
+            part=percent(charge.amount, left) if left else say("more than all"),
             budget=budget_name(budget),
-            now=now,
-            left=after,
         ),
         say("It is a promise of its own kind, and is added to no other."),
         say("That you take part is visible to the aggregator."),
         *_told_by_joining(manifest),
         *_narrowed(manifest),
+        say(
+            "The arithmetic: {symbol} {amount}, recomputed {recomputed}. Your budget of it goes from {before} to "
+            "{after}.",
+            **counted,
+        ),
     )
-
-
-def epsilon_held(manifest: Manifest, amount: int) -> int:
-    """An amount of the study's charge as an epsilon (1e-9): all of it is the study's one epsilon."""
-    return min(in_epsilon(charge_of(manifest).budget, amount), epsilon_of(manifest))
 
 
 def plain_cost(manifest: Manifest, charge: Charge) -> tuple[Sentence, ...]:
     """The one epsilon of a study whose results are noisy, and what it allows; with a delta in exact words."""
     epsilon, moved = format_epsilon(epsilon_of(manifest)), odds_moved(epsilon_of(manifest))
+    if charge.measure is not Measure.ZCDP and charge.unit is Unit.RECORD:
+        return (say(
+            "Epsilon {epsilon} about each record of yours, of what is published. Whatever anyone believed about one "
+            "record, the odds of it {moved}.",
+            epsilon=epsilon,
+            moved=moved,
+        ),)
     if charge.measure is not Measure.ZCDP:
         return (
             say("Epsilon {epsilon}, of what is published.", epsilon=epsilon),

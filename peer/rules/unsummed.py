@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anon.protocols.charge import Budget
+from anon.ldp import format_epsilon
+from anon.protocols.cost_words import Amount
 from anon.text.sentences import Sentence, joined, say
-from peer.rules.promise import amount_text
 
 if TYPE_CHECKING:
     from anon.sharing.round_document import UnsummedRound
@@ -16,11 +16,11 @@ UNSUMMED = "unsummed"
 ENDED = say("This study ended without a sum. This program fetches the reason at a time of its own.")
 """While only the signed head is known."""
 
-def told(ended: UnsummedRound | None, budget: Budget, spent: int, tellers: bool = True) -> str:
+def told(ended: UnsummedRound | None, spent: Amount, tellers: bool = True) -> str:
     """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study. Without
     `tellers` members wrote to one another."""
     said = _ended(ended) if tellers or ended is None else _too_few_wrote(ended)
-    return joined([said, cost(budget, spent)], " ")
+    return joined([said, cost(spent)], " ")
 
 
 def _too_few_wrote(ended: UnsummedRound) -> Sentence:
@@ -31,13 +31,13 @@ def _too_few_wrote(ended: UnsummedRound) -> Sentence:
     )
 
 
-def cost(budget: Budget, spent: int) -> Sentence:
+def cost(spent: Amount) -> Sentence:
     """The charge that stays: all of it for packets that were made, because what has left cannot be called back."""
-    if not spent:
+    if not spent.amount:
         return say("No answer of yours was sent, and it cost you nothing.")
     return say(
-        "Its cost stays spent, {amount}, because a packet that has left cannot be called back.",
-        amount=amount_text(budget, spent),
+        "Its cost stays spent, epsilon {epsilon}, because a packet that has left cannot be called back.",
+        epsilon=format_epsilon(spent.epsilon),
     )
 
 

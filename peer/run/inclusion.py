@@ -27,7 +27,7 @@ from attrs import evolve
 
 from anon.credential import pseudonym
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.charge import Budget
+from anon.protocols.cost_words import Amount
 from anon.protocols.registry import charge_of
 from anon.protocols.sortition import tag_context
 from anon.protocols.tellers import tellers_of
@@ -130,20 +130,21 @@ def conclude_without_sum(run: StudyRun, study: SentStudy, body: bytes) -> None:
         ended = parse_unsummed(arrangement, study.study, body)
     except (Malformed, RejectedProof):
         ended = None
-    run.store.inclusion(study.study, {}, told(ended, *_held(run, study), tellers=arrangement is not None))
+    run.store.inclusion(study.study, {}, told(ended, _held(run, study), tellers=arrangement is not None))
 
 
 def give_up(run: StudyRun, study: SentStudy) -> None:
     """The transcripts were not published in time. Where tellers add up, the owner hears what that cost."""
     reason: str = NOT_PUBLISHED
     if tellers_of(study.manifest) is not None:
-        reason = joined([NOT_SUMMED, cost(*_held(run, study))])
+        reason = joined([NOT_SUMMED, cost(_held(run, study))])
     conclude(run, study, reason)
 
 
-def _held(run: StudyRun, study: SentStudy) -> tuple[Budget, int]:
+def _held(run: StudyRun, study: SentStudy) -> Amount:
     entry = run.store.ledger().entry(study.study)
-    return (charge_of(study.manifest).budget, 0) if entry is None else (entry.budget, entry.spent)
+    spent = entry.spent if entry is not None else 0
+    return Amount(charge_of(study.manifest).budget, spent, study.manifest)
 
 
 def _read(

@@ -11,9 +11,9 @@ from attrs import frozen
 from anon.ldp import odds_moved
 from anon.ldp.epsilon import loss
 from anon.protocols.charge import LOCAL
+from anon.protocols.cost_words import in_epsilon
 from anon.text.sentences import Sentence
 from peer.rules.consent import Policy
-from peer.rules.limits import in_epsilon
 
 STEEP: Final = loss(Fraction(10))
 """The epsilon (1e-9) that multiplies odds by ten."""

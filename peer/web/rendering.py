@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from math import ceil
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -12,12 +11,12 @@ from markupsafe import Markup
 from anon.kit.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.ldp import SCALE, format_epsilon, odds_moved
 from anon.machine.extras import install
+from anon.protocols.cost_words import percent
 from anon.protocols.words import Probability
 from anon.text.foreign import Marked, paragraphs, whole_place
 from anon.text.html import alike
 from anon.text.sentences import Sentence, listed, say, say_many
 from peer.rules.durations import text_of
-from peer.rules.promise import held_text
 from peer.web.languages import NAMES, current, figure, gettext, instant, localised, ngettext, shown
 from peer.web.qr_reader import available
 
@@ -38,7 +37,6 @@ def environment() -> Environment:
     environment.filters |= {"join": _join, "listed": listed, "attribute": _attribute, "figure": figure}
     environment.filters |= {"capital": _spoken(_capital), "paragraphs": paragraphs}
     environment.filters |= {"percent": percent}
-    environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
     return environment
@@ -89,12 +87,6 @@ def people_filled(chance: Probability) -> str:
     """How far a row of ten people, each `PERSON` wide with `MARGIN` at either side, is filled for this chance."""
     person, rest = divmod(10 * chance.numerator, SCALE)
     return f"{PERSON * person + (MARGIN + (PERSON - 2 * MARGIN) * rest / SCALE if rest else 0):.3f}"
-
-
-def percent(part: float, whole: float) -> Sentence:
-    """A part of a budget; a part above nothing is never shown as nothing."""
-    found = ceil(100 * part / whole) if whole else 0
-    return say("{count} %", count=found)
 
 
 def share(part: float, whole: float) -> str:

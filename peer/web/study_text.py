@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from anon.ldp import NanoEpsilon
 from anon.protocols.categories import feature_category, is_clamped, is_missing, is_missing_label
 from anon.protocols.charge import LOCAL, Budget
 from anon.protocols.contract import Record
+from anon.protocols.cost_words import Amount, in_epsilon
 from anon.protocols.names import category_alone
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Window
@@ -19,10 +19,11 @@ from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
-from peer.rules.limits import BudgetLimit, in_epsilon
+from peer.rules.limits import BudgetLimit
 from peer.rules.packet_lifecycle import Status
 from peer.rules.promise import budget_name
 from peer.store.records import OutboxEntry, Study
+from peer.store.summaries import Part, StudyStatus
 
 STATES = {
     State.CONSENTED: (say("Enrolling"), say(
@@ -131,7 +132,7 @@ class OtherBudget:
     name: str
     limit: BudgetLimit
     meter: BudgetMeter
-    entries: tuple[Entry, ...]
+    parts: tuple[Part, ...]
 
     @property
     def most(self) -> int:
@@ -144,36 +145,23 @@ class OtherBudget:
         return in_epsilon(self.limit.budget, self.limit.per_study)
 
 
-def other_budgets(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[OtherBudget, ...]:
-    """One for each of these limits."""
+def other_budgets(ledger: Ledger, limits: Sequence[BudgetLimit], held: Sequence[Part]) -> tuple[OtherBudget, ...]:
+    """One for each of these limits. `held`: all parts of all budgets."""
     return tuple(
         OtherBudget(
             budget_name(limit.budget),
             limit,
             meter(ledger, limit.budget),
-            tuple(entry for entry in ledger.entries if entry.budget == limit.budget),
+            tuple(part for part in held if part.entry.budget == limit.budget),
         )
         for limit in limits
     )
 
 
-@frozen
-class Earlier:
-    """Another study of the same aggregator, and what it holds of the budget."""
-
-    title: str
-    spent: NanoEpsilon
-    reserved: NanoEpsilon
-    budget: Budget = LOCAL
-
-
-def earlier_studies(ledger: Ledger, aggregator: bytes, study: bytes) -> tuple[Earlier, ...]:
+def earlier_studies(held: Sequence[Part], aggregator: bytes, study: bytes) -> tuple[Part, ...]:
     """The cost of this aggregator's other studies."""
-    return tuple(
-        Earlier(entry.title, NanoEpsilon(entry.spent), NanoEpsilon(entry.reserved), entry.budget)
-        for entry in ledger.entries
-        if entry.aggregator == aggregator and entry.study != study
-    )
+    entries = ((part, part.entry) for part in held)
+    return tuple(part for part, entry in entries if entry.aggregator == aggregator and entry.study != study)
 
 
 @frozen
@@ -242,13 +230,13 @@ class ReceiptLine:
 
     title: str
     packet: int
-    epsilon: int
+    cost: Amount
     status: str
     word: str
-    budget: Budget
 
 
-def receipt_line(title: str, packet: OutboxEntry, budget: Budget) -> ReceiptLine:
+def receipt_line(status: StudyStatus, packet: OutboxEntry) -> ReceiptLine:
     """A slot's receipt in words."""
     word = reply_sentence(packet.word) if packet.word not in ("", ACCEPTED) else ""
-    return ReceiptLine(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word, budget)
+    cost = status.held(packet.epsilon)
+    return ReceiptLine(status.title, packet.slot + 1, cost, STATUSES[packet.status], word)

@@ -21,7 +21,8 @@ import pytest
 from anon.study.manifest import Manifest
 from anon.text.foreign import LONGEST_IN_A_LINE, Quoted
 from anon.text.sentences import Sentence, joined, listed, say
-from peer.cli.show import sheet_json, show_budget, show_sheet, show_status
+from peer.cli.amounts import show_budget
+from peer.cli.show import sheet_json, show_sheet, show_status
 from peer.data.readiness import OwnData, own_data
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger
@@ -231,7 +232,7 @@ async def test_what_follows_a_yes_marks_every_foreign_character(
                 await _demand_marked(page, place, code)
         capsys.readouterr()
         show_status(page.peer)
-        show_budget(page.peer.budget(), page.peer.policy())
+        show_budget(page.peer.budget(), page.peer.policy(), {})
         lines = capsys.readouterr().out.splitlines()
         assert unmarked(" ".join(line for line in lines if not line.startswith(("│", "┃", "┡", "└")))) == []
 

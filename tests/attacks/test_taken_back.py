@@ -234,12 +234,12 @@ def _litter(home: Path) -> None:
 async def test_erasing_everything_leaves_the_ledger_and_not_one_byte_of_the_rest(tmp_path: Path, tell: bool) -> None:
     app, aggregators, needles = await _full_home(tmp_path)
     home, spent = app._home.path, {one.study: one.spent for one in app.budget().entries}
-    policy, receipts = app.policy(), [(one.study, one.survey, one.epsilon) for one in app.receipts()]
+    policy, receipts = app.policy(), [(one.study, one.survey, one.cost.amount) for one in app.receipts()]
     with app.taking_back() as mine:
         result = mine.erase(tell)
     assert traces(home, needles) == []
     assert {one.study: one.spent for one in app.budget().entries} == spent and sum(spent.values()) > 0
-    assert [(one.study, one.survey, one.epsilon) for one in app.receipts()] == receipts and receipts
+    assert [(one.study, one.survey, one.cost.amount) for one in app.receipts()] == receipts and receipts
     assert app.policy() == policy and app.budget().held == sum(spent.values())
     assert result.unknown == ("letter.txt",) and (home / "letter.txt").read_bytes() == b"stays"
     for name in ("tor/state", "pairing/tor/state", "aggregator/signing.key"):

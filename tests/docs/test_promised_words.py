@@ -14,6 +14,7 @@ from aggregator.desk.form import columns_of, fields_of
 from aggregator.desk.form_faults import COLUMN_LABELS, LABELS
 from aggregator.desk.form_file import TRIAL_PACE
 from aggregator.desk.rendering import environment
+from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
 from aggregator.study.handout import mail, teller_mail
@@ -39,6 +40,8 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "The report's epsilon is the one that you wrote", "report", ("epsilon 1 at delta",)),
     ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("anonml teller allow",)),
     ("docs/staff/with-tellers.md", "Ask who answers", "form", ("Ask who answers",)),
+    ("docs/staff/with-tellers.md", "Try one round with them", "form",
+     ("Try one round with them", "made-up people, before anybody is asked")),
     ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
     ("docs/staff/ethics-and-data-protection.md", "the chances of whatever is published", "consent",
      ("the chances of whatever is published", "one in a million more")),
@@ -60,9 +63,9 @@ def form() -> str:
     fields = fields_of({})
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        yes_among=lambda _values: "", trial=TRIAL_PACE, answered=False, edited=False, asked=(), linted=None, slow=False,
-        faults=(), at_field={}, length=None, takes=None, proposes_tellers=False, secret=lambda: "", form_token="",
-        now=0, teller_mail=teller_mail("", "", "00" * 32),
+        yes_among=lambda _values: "", trial=TRIAL_PACE, answered=False, edited=False, asked=DryRound(()), linted=None,
+        slow=False, faults=(), at_field={}, length=None, takes=None, proposes_tellers=False, secret=lambda: "",
+        form_token="", now=0, teller_mail=teller_mail("", "", "00" * 32),
     )  # fmt: skip
 
 

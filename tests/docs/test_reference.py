@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from anon.kit.terminal.helps import FILE, help_of
 from anon.machine.outages import TABLE
 from anon.study.schema import WORDS
 from anonml import COMMANDS, application
-from benchmarks.reference import FOLDER, PAGES
+from benchmarks.reference import FOLDER, PAGES, helps
 from tests.docs.repository import ROOT
 from tests.support.protocols import PROTOCOLS
 
@@ -26,6 +27,22 @@ CODES = {(int(code), word) for code, word in re.findall(r"^\| (\d+) \| (?:`([\w-
 def test_a_page_is_as_the_code_makes_it(name: str) -> None:
     """Equal bytes: what a page lacks of the code, or has too much, fails."""
     assert (FOLDER / f"{name}.md").read_text("utf-8") == PAGES[name](), "run `python -m benchmarks.reference`"
+
+
+def test_help_is_as_the_commands_say_it() -> None:
+    """Help loads no command: it is shown from this file."""
+    assert FILE.read_text("utf-8") == helps(), "run `python -m benchmarks.reference`"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option(name: str) -> None:
+    """Looked up without the code that writes the file."""
+    for path, command in _leaves(name, get_command(application(name))):
+        shown = help_of(path.split()) or ""
+        options = [opt for param in command.params if not getattr(param, "hidden", False) for opt in param.opts]
+        lacking = [option for option in options if option.startswith("-") and option not in shown]
+        assert lacking == [] or command.hidden, path
+    assert help_of([name, "no-such"]) is None
 
 
 def test_every_code_of_an_outage_is_explained() -> None:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import peer.store.database.store_file
 from anon.errors import Conflict, Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Neighbours, Unit
+from anon.protocols.cost_words import Amount, with_odds
 from anon.protocols.registry import charge_of
 from peer.cli.steps import with_command
 from peer.rules.advice import Advice
 from peer.rules.consent import Policy, decide, explain, objections
 from peer.rules.ledger import Entry, Ledger
-from peer.rules.limits import SAFE, BudgetLimit, limits_shown, with_limit
-from peer.rules.promise import amount_text
+from peer.rules.limits import SAFE, BudgetLimit, enough, in_budget, limits_shown, with_limit
 from peer.store import rows
 from peer.store.store import Store
 from tests.support.clock import START
@@ -141,10 +141,10 @@ def test_a_study_within_the_limits_of_its_measure_is_joined_whatever_the_local_b
 @pytest.mark.parametrize(
     ("charge", "said", "command"),
     [
-        (rho(NANO // 10 + 1), "more than the epsilon 2.15 (rho 0.1) allowed", "--per-study 0.100000001 --measure zcdp"),
-        (rho(NANO // 40 + 1, neighbours=Neighbours.ADD_REMOVE), "epsilon 2.15 (rho 0.100000004)", "0.100000004"),
-        (rho(1, Unit.RECORD), "more than the rho 0 allowed", "--lifetime 0.000000001 --measure zcdp --unit record"),
-        (Charge(Measure.CENTRAL, 2 * NANO + 1, condition=IF), "costs epsilon 2.000000001", "--measure pure-central"),
+        (rho(NANO // 10 + 1), "takes 34 % of your budget for noisy sums about a person", "--per-study 2.16"),
+        (rho(NANO // 40 + 1, neighbours=Neighbours.ADD_REMOVE), "takes 34 % of your budget", "2.16 --measure zcdp"),
+        (rho(1, Unit.RECORD), "you allow nothing for noisy sums about a single record", "--measure zcdp --unit record"),
+        (Charge(Measure.CENTRAL, 2 * NANO + 1, condition=IF), "takes 51 % of your budget", "--measure pure-central"),
     ],
 )
 def test_each_measure_has_its_own_objections(costing, charge: Charge, said: str, command: str) -> None:
@@ -159,7 +159,7 @@ def test_each_measure_has_its_own_objections(costing, charge: Charge, said: str,
 def test_what_other_studies_hold_of_the_measure_counts(costing) -> None:
     study, policy = costing(rho(NANO // 10)), Policy()
     held = ledger_of(policy).reserve(entry(b"a" * 32, Budget(Measure.ZCDP, Unit.PERSON), NANO // 5 + 1))
-    with pytest.raises(Refused, match=r"epsilon 2\.15 \(rho 0\.099999999\) of it is left"):
+    with pytest.raises(Refused, match=r"takes 34 % of your budget for .*, and 33 % of it is left"):
         decide(study, policy, held, study.epsilon, START)
 
 
@@ -167,7 +167,8 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
     policy = Policy()
     sheet = explain(costing(rho(NANO // 10)), policy, ledger_of(policy), START)
     text = " ".join(sheet.cost)
-    assert "Epsilon 2.15 about you, of what is published." in text and "counts that as rho 0.1; recomputed: 0.1" in text
+    assert "Epsilon 2.15 about you, of what is published." in text
+    assert "The arithmetic: rho 0.1, recomputed 0.1. Your budget of it goes from 0.3 to 0.2." in text
     assert "move by at most a factor of 8.59, and by one in a million more" in text and f"holds if “{IF}”" in text
     assert (sheet.budget_before, sheet.budget_after) == (3 * NANO // 10, NANO // 5)
     assert "perturbed" not in text and "eq. 6" not in text and "each record by itself" not in text
@@ -177,10 +178,19 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
     assert "each record by itself" in " ".join(record.cost) and "factor of 2.72" in " ".join(record.cost)
 
 
-def test_rho_is_shown_rounded_up() -> None:
+def test_rho_is_shown_as_an_epsilon_rounded_up_with_its_odds() -> None:
     budget = Budget(Measure.ZCDP, Unit.PERSON)
-    assert amount_text(budget, 3 * NANO // 10) == "epsilon 3.93 (rho 0.3)"
-    assert amount_text(budget, 0) == "rho 0" and amount_text(LOCAL, NANO) == "epsilon 1"
+    said = "epsilon 3.93: the chances of whatever is published move by at most a factor of 51.0, and by one in"
+    assert with_odds(Amount(budget, 3 * NANO // 10)).startswith(said) and Amount(budget, 0).epsilon == 0
+    local = with_odds(Amount(LOCAL, NANO))
+    assert local == "epsilon 1: the odds of anything about you move by at most a factor of 2.72"
+
+
+@pytest.mark.parametrize("amount", [1, NANO // 10, NANO // 10 + 1, 3 * NANO // 10])
+@pytest.mark.parametrize("known", [0, NANO // 10, 3 * NANO // 10])
+def test_an_advised_limit_allows_what_it_was_advised_for(known: int, amount: int) -> None:
+    budget = Budget(Measure.ZCDP, Unit.PERSON)
+    assert in_budget(budget, known, enough(budget, known, amount)) >= amount
 
 
 def test_a_list_shows_a_budget_that_holds_something_or_whose_limit_was_chosen() -> None:

@@ -24,7 +24,7 @@ async def test_the_receipt_counts_the_enrolled_and_then_the_accepted(tmp_path: P
     await advance(app, aggregator)
     found = app.accounting(aggregator.study)
     assert found == account(manifest, Batch((len(aggregator.accepted),), ACCEPTED))
-    assert found is not None and found.record == app.receipts()[0].epsilon
+    assert found is not None and found.record == app.receipts()[0].cost.amount
     assert any("1 accepted packets" in line for line in in_words(found))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from anon.errors import RejectedProof
 from anon.protocols.charge import Budget, Measure, Unit
+from anon.protocols.cost_words import Amount
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.round_document import UnsummedRound, Why, parse_unsummed
 from anon.sharing.statements import ListSignature, disagreement_of
@@ -83,7 +84,7 @@ async def test_a_later_round_leaves_the_sums_before_it(tmp_path: Path) -> None:
 
 def test_nothing_sent_cost_nothing() -> None:
     budget = Budget(Measure.ZCDP, Unit.PERSON)
-    words = told(UnsummedRound(bytes(32), 0, Why.TOO_FEW), budget, 0)
+    words = told(UnsummedRound(bytes(32), 0, Why.TOO_FEW), Amount(budget, 0))
     assert words.endswith("No answer of yours was sent, and it cost you nothing.") and "stays spent" not in words
 
 

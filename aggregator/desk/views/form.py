@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -16,12 +16,14 @@ from aggregator.desk.form_file import TRIAL_PACE, length_of, text_of
 from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
+from aggregator.lab.dry_round import DryRound, tried
 from aggregator.lab.sample_file import SampleColumn, sample_columns
 from aggregator.study.handout import teller_mail
-from aggregator.tellers.publishing import TellerAnswer
 from anon.errors import InvalidValue, Malformed
 from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
+
+NOT_ASKED: Final = DryRound(())
 
 
 class FormPages(DraftPages):
@@ -57,11 +59,14 @@ class FormPages(DraftPages):
     async def form_tellers(self, request: web.Request) -> web.Response:
         """The form with the words of each teller that answers, or why it does not."""
         fields, draft = await self._kept_fields(request)
-        try:
-            places = [TellerPlace(name, address) for name, address in form.tellers_in(fields)]
-        except InvalidValue as fault:
-            raise Malformed(f"tellers: {fault}") from None
-        asked = await self._aggregator.ask_tellers(places)
+        asked = DryRound(await self._aggregator.ask_tellers(_places(fields)))
+        return self._form(request, draft, fields, answered=True, asked=asked)
+
+    async def form_round(self, request: web.Request) -> web.Response:
+        """The form with what became of a round of made-up people."""
+        fields, draft = await self._kept_fields(request)
+        places = _places(fields)
+        asked = await tried(places, self._aggregator) if places else NOT_ASKED
         return self._form(request, draft, fields, answered=True, asked=asked)
 
     async def form_outlook(self, request: web.Request) -> web.Response:
@@ -91,7 +96,7 @@ class FormPages(DraftPages):
         fields: dict[str, str],
         linted: editing.LintResult | None = None,
         answered: bool = False,
-        asked: Sequence[TellerAnswer] = (),
+        asked: DryRound = NOT_ASKED,
     ) -> web.Response:
         return self._html(
             "form.html",
@@ -109,6 +114,13 @@ class FormPages(DraftPages):
             edited=self._drafts.edited(draft),
             **_told(fields, linted),
         )
+
+
+def _places(fields: dict[str, str]) -> list[TellerPlace]:
+    try:
+        return [TellerPlace(name, address) for name, address in form.tellers_in(fields)]
+    except InvalidValue as fault:
+        raise Malformed(f"tellers: {fault}") from None
 
 
 def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import attributed, say
 from peer.rules.limits import BudgetLimit, amount_of, in_budget, limits_shown, with_limit
+from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE
 from peer.web.study_text import meter, meters_by_data_set, other_budgets
@@ -21,7 +22,7 @@ routes = web.RouteTableDef()
 async def budget(request: web.Request) -> web.Response:
     """The meters, every entry, the limits. A measure and unit in the query are shown even where nothing is held."""
     site = request.app[SITE]
-    ledger, policy = site.peer.budget(), site.peer.policy()
+    ledger, policy, held = site.peer.budget(), site.peer.policy(), parts_of(site.peer.budget(), site.peer.status())
     shown = {limit.budget: limit for limit in limits_shown(ledger, policy.limits)}
     if "measure" in request.query:
         asked = _budget(request.query["measure"], request.query.get("unit", ""))
@@ -30,10 +31,10 @@ async def budget(request: web.Request) -> web.Response:
         request,
         "budget.html",
         ledger=ledger,
-        meter=meter(ledger),
+        meter=meter(ledger) if ledger.held or not ledger.entries else None,
         by_data_set=meters_by_data_set(ledger),
-        entries=[entry for entry in ledger.entries if entry.budget == LOCAL],
-        others=other_budgets(ledger, tuple(shown.values())),
+        parts=[part for part in held if part.entry.budget == LOCAL],
+        others=other_budgets(ledger, tuple(shown.values()), held),
         policy=policy,
     )
 

@@ -84,6 +84,7 @@ async def preview(request: web.Request) -> web.StreamResponse:
         choices=choices,
         chosen=chosen,
         offer=await offer_of(site, only, *wanted.of(chosen)) if only is not None else None,
+        sources=wanted.sources.values(),
         tables=tables,
         back=_back(request),
         policy=site.reach.policy() if _sets_budget(request) else None,

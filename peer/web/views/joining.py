@@ -25,6 +25,7 @@ from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
 from peer.rules.promise import plain_cost, too_few_records
 from peer.rules.tellers import other_words
+from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text, form_whole
 from peer.web.raising import steep_rises
 from peer.web.site import SITE, Site
@@ -173,7 +174,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         own=await site.own(manifest.tables),
         answers=answers,
         few=few,
-        earlier=earlier_studies(ledger, invite.key, invite.study),
+        earlier=earlier_studies(parts_of(ledger, site.reach.status()), invite.key, invite.study),
         local=sheet.charge.budget == LOCAL,
         cost=sheet.cost,
         plain=plain_cost(manifest, sheet.charge),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
@@ -15,10 +13,10 @@ from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
-from peer.rules.promise import epsilon_held
 from peer.rules.results import MODEL, REPORT, Results, results_of
 from peer.rules.unsummed import ENDED, UNSUMMED
 from peer.store.records import Study
+from peer.store.summaries import parts_of
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
 from peer.web.site import SITE, Site
@@ -40,6 +38,7 @@ async def home(request: web.Request) -> web.Response:
     if not (statuses or site.invites or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now, ledger = site.now(), site.reach.budget()
+    limits = limits_shown(ledger, site.reach.policy().limits)
     coming = [
         (status.title, window)
         for status in statuses
@@ -54,8 +53,8 @@ async def home(request: web.Request) -> web.Response:
         ended=[status for status in statuses if status.state in LAST],
         states=STATES,
         invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
-        meter=meter(ledger),
-        others=[one for one in other_budgets(ledger, limits_shown(ledger, site.reach.policy().limits)) if one.entries],
+        meter=meter(ledger) if ledger.held or not ledger.entries else None,
+        others=[one for one in other_budgets(ledger, limits, parts_of(ledger, statuses)) if one.parts],
         coming=coming[:_SHOWN_WINDOWS],
         paused_studies={status.study: site.reach.paused_until(status.study) for status in statuses},
         pauses=PAUSES,
@@ -97,7 +96,6 @@ async def study(request: web.Request) -> web.Response:
         "study.html",
         study=stored,
         manifest=manifest,
-        held=partial(epsilon_held, manifest),
         status=status,
         said=(say("Ended"), ENDED) if unsummed and not over else STATES[stored.state],
         over=over,
@@ -109,7 +107,7 @@ async def study(request: web.Request) -> web.Response:
         waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
-        receipts=[receipt_line(status.title, slot, status.budget) for slot in status.slots],
+        receipts=[receipt_line(status, slot) for slot in status.slots],
         accounting=for_owner(accounting) if accounting is not None else (),
         fingerprint=words(key),
         qr_text=study_code(key),
@@ -214,5 +212,5 @@ async def history(request: web.Request) -> web.Response:
         "history.html",
         studies=statuses,
         states=STATES,
-        receipts=[receipt_line(status.title, slot, status.budget) for status in statuses for slot in status.slots],
+        receipts=[receipt_line(status, slot) for status in statuses for slot in status.slots],
     )

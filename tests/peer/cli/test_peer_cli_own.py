@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from anon.accounting.zcdp import rho_within
 from anon.errors import Refused
+from anon.ldp import nano
+from anon.protocols.cost_words import DELTA
 from peer.cli.data import yours
 from peer.data.choices import Choices, Person
 from peer.predict import distinct_digits
@@ -200,13 +203,15 @@ def test_budget_shows_the_owners_limits(command: Command) -> None:
 def test_each_measure_of_privacy_has_limits_of_its_own(command: Command) -> None:
     before = command("budget").out
     assert "another budget" not in before
-    shown = command("budget", "--measure", "zcdp", "--per-study", "0.05").out
-    assert shown.startswith(before.rstrip()) and "0.3 of rho 0.3 left for noisy sums about a person" in shown
+    shown = command("budget", "--measure", "zcdp", "--per-study", "1.5").out
+    assert "10 of epsilon 10 left for perturbed packets" in shown and "rho" not in shown
+    assert "100 % of epsilon 3.93 left for noisy sums about a person" in shown and "may cost epsilon 1.5 (" in shown
     told = json.loads(
         command("budget", "--measure", "pure-central", "--unit", "record", "--lifetime", "1", "--json").out
     )
     limits = {(one["measure"], one["unit"]): (one["lifetime"], one["per_study"]) for one in told["other_budgets"]}
-    expected = {("pure-central", "person"): (4, 2), ("zcdp", "person"): (0.3, 0.05), ("pure-central", "record"): (1, 0)}
+    most = rho_within(nano(1.5), DELTA) / 1e9
+    expected = {("pure-central", "person"): (4, 2), ("zcdp", "person"): (0.3, most), ("pure-central", "record"): (1, 0)}
     assert limits == expected and (told["lifetime"], told["per_study"]) == (10, 5)
 
 

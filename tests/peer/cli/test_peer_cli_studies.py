@@ -207,7 +207,7 @@ def test_a_member_is_told_the_cost_that_is_held_and_no_objection(command: Comman
     done = command("join", served.link, "--yes")
     assert done.code == 0 and "Keep it running until your packet is sent" in " ".join(done.out.split())
     shown = " ".join(command("look", served.link).out.split())
-    assert "You take part in this study. It holds 0 spent and 2 reserved" in shown
+    assert "It holds epsilon 0 spent, 2 reserved; the odds of anything about you move by at most" in shown
     assert "with this study" not in shown and "not possible" not in shown
 
 

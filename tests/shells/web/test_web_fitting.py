@@ -3,6 +3,7 @@ told."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -216,3 +217,18 @@ def test_where_several_tables_are_read_the_owner_says_which() -> None:
     assert suggested((), "deutsch") == "deutsch"
     assert suggested((DeclaredTable("log", True, True), two[1]), "deutsch") == "log"
     assert suggested((two[0], DeclaredTable("person", False, False)), "deutsch") == "person"
+
+
+async def test_a_file_of_which_no_column_fits_is_probably_another_one(newcomer: Visited) -> None:
+    """The right one is chosen on the same page: two clicks more, and the rows are there."""
+    page = newcomer
+    near = await page.upload("sleep.csv", SLEEP, "start")
+    assert "This is probably another file" not in near.words
+    seen = await page.upload("marks.csv", b"x,y\n1,2\n", "start")
+    assert "This is probably another file" in seen.words, seen.words[:1]
+    assert re.search(r"that the study reads: .?age.?,.?.?cups.?,? .*tired", seen.words)
+    assert seen.form("/data/upload")["back"] == "start" and page.server.site.tables() == {}
+    right = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", seen.form("/data/upload")["back"])
+    assert "This is probably another file" not in right.words
+    await _import(page, right)
+    assert _rows(page) == [(41, "many", 0)]

@@ -157,7 +157,7 @@ async def test_the_consent_screen_says_all_that_it_must(page: Visited) -> None:
     manifest = page.aggregator.manifest
     for said in (
         manifest.title, manifest.purpose, manifest.contact, "Your age.", "How much coffee you drink.", "You are tired.",
-        words(page.aggregator.study), "Epsilon 2 of your lifetime budget", "left before 10 , after 8",
+        words(page.aggregator.study), "Epsilon 2 of your lifetime budget", "10 left of your budget this study needs 2",
         "cannot be called back", "None that you joined", "that you take part is visible",
         "This is no part of what you say yes to", "Of people with your answer, about ", "SELECT cups FROM person",
     ):
@@ -272,7 +272,7 @@ async def test_earlier_studies_of_the_same_aggregator_are_listed_with_their_cost
         rows.insert(connection, "ledger", attrs.asdict(other))
     await looked(page)
     got = await page.get(page.invite)
-    assert "“Last term”: 1.5 spent" in got.words and "left before 8.5 , after 6.5" in got.words
+    assert "“Last term”: epsilon 1.5 spent" in got.words and "8.5 left of your budget" in got.words
 
 
 @pytest.mark.parametrize("text", [BINNED, PAPER])

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from anon.protocols.cost_words import Amount
+from anon.protocols.registry import charge_of
 from peer.data.importing import import_rows
-from peer.rules.promise import epsilon_held
 from tests.support.fake_aggregator import DECLARED
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, many, sum_study
 from tests.support.visiting import visited
@@ -55,7 +56,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         assert said in words, said
     shown, _, folded = words.partition("The arithmetic of it")
     assert "rho" not in shown and "1.0" not in shown.partition("What it costs")[2], "one epsilon, without arithmetic"
-    assert "counts that as rho 0.02" in folded
+    assert "The arithmetic: rho 0.02" in folded
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
 
 
@@ -68,8 +69,9 @@ async def test_what_a_study_holds_is_told_in_its_one_epsilon(tmp_path: Path) -> 
         got = await page.submit(page.invite, page.invite, answer="yes")
         assert "Spent epsilon 0 Reserved epsilon 1 " in got.words and "rho" not in got.words.partition("Reserved")[0]
     study = page.aggregator.manifest
-    assert [epsilon_held(study, part) for part in (0, study.epsilon)] == [0, 10**9]
-    assert 0 < epsilon_held(study, study.epsilon // 2) < 10**9
+    amounts = (0, study.epsilon, study.epsilon // 2)
+    none, all_of_it, half = (Amount(charge_of(study).budget, amount, study).epsilon for amount in amounts)
+    assert (none, all_of_it) == (0, 10**9) and 0 < half < 10**9
 
 
 async def test_a_study_of_perturbed_answers_says_what_it_said(tmp_path: Path) -> None:
