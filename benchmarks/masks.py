@@ -35,7 +35,7 @@ from anon.protocols import board
 from anon.protocols.board import BoardPage
 from anon.protocols.sum.masks.masking import VECTOR
 from anon.transparency.documents import SignedHead, find
-from anon.transparency.together import Group, heads_of
+from anon.transparency.together import HeadGroup, heads_of
 from benchmarks.figures import Figure, publish
 from examples.clock import Clock
 from examples.protocols import PROTOCOLS
@@ -147,7 +147,7 @@ async def run(folder: Path, members: int, leave: Sequence[int]) -> Run:
 def traffic(chain: Sequence[SignedHead], requests: Sequence[Request]) -> tuple[int, int]:
     """Bytes of what was posted, and of the documents that were fetched."""
     numbers = [int(one.what.removeprefix("documents/")) for one in requests if one.what.startswith("documents/")]
-    groups = [Group(one.what.removeprefix("heads/")) for one in requests if one.what.startswith("heads/")]
+    groups = [HeadGroup(one.what.removeprefix("heads/")) for one in requests if one.what.startswith("heads/")]
     slots = sum(signed.head.kind == "transcript" for signed in chain)
     beside = [head for group in groups for head in heads_of(group, chain, slots)]
     fetched = sum(head.length for head in (*(chain[number].head for number in numbers), *beside))

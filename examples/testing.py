@@ -35,7 +35,7 @@ from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest, Window
 from anon.tables.streams import Cell
 from anon.transparency.documents import encode_chain
-from anon.transparency.together import Group
+from anon.transparency.together import HeadGroup
 from anon.wire.invite import Invite
 from anon.wire.replies import encode_reply
 from examples.clock import Clock
@@ -153,7 +153,7 @@ class MemoryRoute:
         if what == "heads":
             return Response(200, self.live.heads())
         if what.startswith("heads/"):
-            pieces = await self.live.served_together(Group(what.removeprefix("heads/")))
+            pieces = await self.live.served_together(HeadGroup(what.removeprefix("heads/")))
             return Response(200, b"".join(pieces)) if pieces else Response(404, b"")
         if what.startswith("buckets/"):
             number, place = map(int, what.split("/")[1:])

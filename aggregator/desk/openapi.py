@@ -8,7 +8,7 @@ from typing import Any
 
 from aggregator.desk.routes import Endpoint
 from anon.kit.page.gate import FORM_FIELD
-from anon.transparency.together import Group
+from anon.transparency.together import HeadGroup
 from anon.wire.replies import ENROLMENT_REFUSALS, PACKET_REFUSALS, REPLY_BYTES
 
 STUDY_ID = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -73,7 +73,7 @@ def public_document() -> dict[str, Any]:
 
 
 def _group() -> dict[str, Any]:
-    return {"name": "group", "in": "path", "required": True, "schema": {"type": "string", "enum": [*Group]}}
+    return {"name": "group", "in": "path", "required": True, "schema": {"type": "string", "enum": [*HeadGroup]}}
 
 
 def _number(name: str, least: int) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from aggregator.store.crash_points import crash_point
 from aggregator.study.live import LiveStudy
 from anon.serving.quiet_http import QuietResponse, QuietStream, closing, listen, listen_unix, read_body
 from anon.serving.short_posts import Send, ShortPost
-from anon.transparency.together import Group
+from anon.transparency.together import HeadGroup
 from anon.wire.replies import encode_reply
 
-_HEADS = rf"heads(?:/({'|'.join(Group)}))?"
+_HEADS = rf"heads(?:/({'|'.join(HeadGroup)}))?"
 _DOCUMENTS = r"documents/(0|[1-9]\d{0,8})"
 _BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
 _PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/({_HEADS}|{_DOCUMENTS}|{_BUCKETS}|enrol|withdraw|packets)\Z")
@@ -66,7 +66,7 @@ class Surface:
         if request.method == "GET" and name == "heads":
             return await _in_pieces(request, [study.heads()])
         if request.method == "GET" and group is not None:
-            pieces = await study.served_together(Group(group))
+            pieces = await study.served_together(HeadGroup(group))
             return await _in_pieces(request, pieces) if pieces else closing(404)
         if request.method == "GET" and number is not None:
             body = await study.served(int(number))

@@ -42,7 +42,7 @@ from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import BUCKETED
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, body_digest, check_chain, encode_chain, find
-from anon.transparency.together import Group, heads_of, told_time, with_heads
+from anon.transparency.together import HeadGroup, heads_of, told_time, with_heads
 from anon.wire.messages import study_seed
 
 _LOG = logging.getLogger(__name__)
@@ -291,10 +291,10 @@ class LiveStudy:
             self._tell_spoilt(damage)
             return None
 
-    async def served_together(self, group: Group) -> list[bytes | memoryview]:
+    async def served_together(self, group: HeadGroup) -> list[bytes | memoryview]:
         """The heads with the bodies of a group, or with the time; nothing if a body is missing."""
         heads, chain = self._encoded_chain, self.chain
-        if group is Group.CLOCK:
+        if group is HeadGroup.CLOCK:
             late = find(chain, "roster") is not None
             told = [told_time(self.tools.now(), self.manifest.timetable.margin)] if late else []
             return with_heads(heads, told)

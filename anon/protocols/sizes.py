@@ -16,7 +16,7 @@ from anon.protocols.sortition import has_board
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import LONGEST_HEAD
-from anon.transparency.together import LENGTH, TIME, Group
+from anon.transparency.together import LENGTH, TIME, HeadGroup
 from anon.wire.lists import list_length
 
 LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
@@ -44,13 +44,14 @@ def longest_chain(manifest: Manifest) -> int:
     return list_length(most_documents(manifest), LONGEST_HEAD)
 
 
-def longest_beside(manifest: Manifest, group: Group) -> int:
+def longest_beside(manifest: Manifest, group: HeadGroup) -> int:
     """Bytes of all that can come beside the heads in one exchange."""
+    slots = [("transcript", slot.slot) for slot in manifest.slots]
     places = {
-        Group.OPENING: [("manifest", 0), ("tellers", 0)],
-        Group.CLOSING: [(kind, 0) for kind in CLOSING],
-        Group.TRANSCRIPTS: [("roster", 0), ("unsummed", 0), *(("transcript", slot.slot) for slot in manifest.slots)],
-        Group.CLOCK: [],
+        HeadGroup.OPENING: [("manifest", 0), ("tellers", 0)],
+        HeadGroup.CLOSING: [(kind, 0) for kind in CLOSING],
+        HeadGroup.TRANSCRIPTS: [("roster", 0), ("unsummed", 0), *slots],
+        HeadGroup.CLOCK: [],
     }[group]
     return LENGTH + TIME + sum(longest_body(manifest, kind, part) for kind, part in places)
 

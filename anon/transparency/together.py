@@ -23,7 +23,7 @@ LENGTH, TIME = 4, 8
 """Bytes of the length before the heads, and of a told time."""
 
 
-class Group(StrEnum):
+class HeadGroup(StrEnum):
     """The documents that come with the heads."""
 
     OPENING = "opening"
@@ -33,20 +33,20 @@ class Group(StrEnum):
     """No document. Once there is a roster the aggregator's time comes in place of bodies."""
 
 
-def heads_of(group: Group, chain: Sequence[SignedHead], slots: int) -> list[Head]:
+def heads_of(group: HeadGroup, chain: Sequence[SignedHead], slots: int) -> list[Head]:
     """The heads of a group's documents; none before all of them are published. `slots`: of the study.
 
     Where the study ended without a sum, `transcripts` has the reason in their place. Where the roster's head does not
     say how many members there are, they come with its document."""
-    if group is Group.OPENING:
+    if group is HeadGroup.OPENING:
         found = [find(chain, "manifest"), find(chain, "tellers")]
         return [head for head in found if head is not None]
-    if group is Group.CLOCK:
+    if group is HeadGroup.CLOCK:
         return []
-    if group is Group.TRANSCRIPTS and (ended := find(chain, "unsummed")) is not None:
+    if group is HeadGroup.TRANSCRIPTS and (ended := find(chain, "unsummed")) is not None:
         return [ended]
     wanted = [(kind, 0) for kind in CLOSING]
-    if group is Group.TRANSCRIPTS:
+    if group is HeadGroup.TRANSCRIPTS:
         roster = [("roster", 0)] if members_signed(chain) is None else []
         wanted = [*roster, *(("transcript", slot) for slot in range(slots))]
     heads = [head for place in wanted if (head := find(chain, *place)) is not None]

@@ -16,7 +16,7 @@ from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
-from anon.transparency.together import Group, heads_of, parse_with_heads, taken_apart
+from anon.transparency.together import HeadGroup, heads_of, parse_with_heads, taken_apart
 from anon.wire.invite import Invite
 from anon.wire.packets import SealedPacket
 from anon.wire.replies import REPLY_BYTES, parse_reply
@@ -31,7 +31,7 @@ Hold = Callable[[tuple[SignedHead, ...]], Awaitable[tuple[SignedHead, ...]]]
 
 
 @frozen
-class Fetched:
+class ChainAnswer:
     """A verified chain. `came`: it is the one that came, and not a longer one seen before. `wanted`: the heads of the
     group that was asked for, `rest`: all that followed the heads, which nobody checked yet."""
 
@@ -68,18 +68,18 @@ class AggregatorClient:
     async def opening(self, hold: Hold) -> tuple[tuple[SignedHead, ...], dict[str, bytes]]:
         """All heads, each signed by the pinned key, as `hold` takes them, and the first documents by kind. Raises
         `Unreachable`, `Malformed`, `RejectedProof`, what `hold` raises, and `Distrust` for too long a manifest."""
-        answer = await self._get(f"heads/{Group.OPENING}", LONGEST_OPENING)
+        answer = await self._get(f"heads/{HeadGroup.OPENING}", LONGEST_OPENING)
         heads, rest = parse_with_heads(answer)
         fresh = await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study)
-        wanted = heads_of(Group.OPENING, fresh, 0)
+        wanted = heads_of(HeadGroup.OPENING, fresh, 0)
         for head in wanted[:1]:
             demand_length(head, LONGEST_MANIFEST)
         chain = await hold(fresh)
         return chain, {head.kind: body for head, body in (await off_loop(taken_apart, wanted, rest)).items()}
 
     async def longer_chain(
-        self, manifest: Manifest, seen: Sequence[SignedHead], group: Group | None = None
-    ) -> Fetched:
+        self, manifest: Manifest, seen: Sequence[SignedHead], group: HeadGroup | None = None
+    ) -> ChainAnswer:
         """The longer of the chain that comes and the one seen, with what comes of the group.
 
         Raises as `opening` does, and `Distrust` where the two do not continue each other.
@@ -92,11 +92,11 @@ class AggregatorClient:
                 await self._get(f"heads/{group}", longest + longest_beside(manifest, group))
             )
 
-        def read() -> Fetched:
+        def read() -> ChainAnswer:
             fresh = parse_chain(heads, self.invite.key, self.invite.study, seen)
             chain = check_continued(manifest, seen, fresh)
             wanted = () if group is None else tuple(heads_of(group, fresh, len(manifest.slots)))
-            return Fetched(chain, len(fresh) == len(chain), wanted, rest)
+            return ChainAnswer(chain, len(fresh) == len(chain), wanted, rest)
 
         return await heads_off_loop(read)
 

@@ -14,8 +14,8 @@ from anon.protocols.sizes import longest_body
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
-from anon.transparency.together import Group, parse_told_time, taken_apart
-from peer.network.client import Fetched
+from anon.transparency.together import HeadGroup, parse_told_time, taken_apart
+from peer.network.client import ChainAnswer
 from peer.rules.checks import extend_chain
 from peer.rules.distrust import Distrust
 from peer.run.context import Later, StudyRun
@@ -101,7 +101,7 @@ class Exchanges:
         """
         return (await self._fetched_chain(study)).chain
 
-    async def chain_with(self, study: Study, group: Group) -> tuple[tuple[SignedHead, ...], dict[Head, bytes]]:
+    async def chain_with(self, study: Study, group: HeadGroup) -> tuple[tuple[SignedHead, ...], dict[Head, bytes]]:
         """The same with the bodies of a group, in one exchange; none before all are published. Raises `Later`,
         `Distrust`."""
         fetched = await self._fetched_chain(study, group)
@@ -110,13 +110,13 @@ class Exchanges:
 
     async def look_at_clock(self, study: Study) -> None:
         """The same with the aggregator's time, once there is a roster. Raises `Later`, `Distrust`."""
-        await self._fetched_chain(study, Group.CLOCK)
+        await self._fetched_chain(study, HeadGroup.CLOCK)
 
-    async def _fetched_chain(self, study: Study, group: Group | None = None) -> Fetched:
+    async def _fetched_chain(self, study: Study, group: HeadGroup | None = None) -> ChainAnswer:
         seen = await self._stored_chain(study)
         try:
             fetched = await self.answered(self._run.tools.client(study).longer_chain(study.manifest, seen, group))
-            told = parse_told_time(fetched.rest) if group is Group.CLOCK else None
+            told = parse_told_time(fetched.rest) if group is HeadGroup.CLOCK else None
         except RejectedProof:
             self._run.store.note(study.study, ANOTHER_KEY)
             raise Later from None

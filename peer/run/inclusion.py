@@ -36,7 +36,7 @@ from anon.transparency.bucket_evidence import bad_bucket_of
 from anon.transparency.bucketed import members_signed, read_digests_bucket
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, find
-from anon.transparency.together import Group
+from anon.transparency.together import HeadGroup
 from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, demand_full
 from peer.rules.checks import check_packets
 from peer.rules.distrust import Distrust
@@ -58,7 +58,7 @@ NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask st
 async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:
     """Once every transcript has a head, fetch their documents, and draw when each bucket is fetched of those that have
     several. The answers play no part."""
-    chain, bodies = await exchanges.chain_with(study, Group.TRANSCRIPTS)
+    chain, bodies = await exchanges.chain_with(study, HeadGroup.TRANSCRIPTS)
     if not bodies:
         raise Later
     if (ended := find(chain, UNSUMMED)) is not None:

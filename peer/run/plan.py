@@ -3,12 +3,11 @@
 1. `JOBS` lists the rules of each state. `peer.run.jobs` says in a sentence what each job is.
 2. `planned` asks every rule of the study's state. A rule yields its jobs with their times, or a `TimeDraw` for a random
    time that is not drawn yet.
-3. `next_job` returns the missing draws, if there are any. `peer.run.runner` draws them from the operating system, keeps
-   them in `RunnerMemory`, and asks again.
+3. `next_job` returns the missing draws, if any. `peer.run.runner` draws them, keeps them in `RunnerMemory`, asks again.
 4. Else `next_job` returns the job that is due first; of two at one time, the one whose rule is listed first.
 5. The runner waits for its time and does it. A job that brought nothing is tried again at `retry_at`.
-6. `peer.run.following` does this for every study of a home, side by side. A study that is over has no job. One that is
-   paused waits, except for a withdrawal (both in `peer.run.runner`).
+6. `peer.run.following` does this for all studies of a home, side by side. One that is over has no job, a paused one
+   waits, except for a withdrawal (`peer.run.runner`).
 
 No job's time depends on an answer, on the data or on the draw of surveys. Random times spread load or hide a pattern,
 and are drawn anew after a restart. `peer.rules.schedule` has their distributions.
@@ -225,17 +224,15 @@ def _send(_study: MemberStudy, inputs: PlanInputs) -> Timed:
 
 def _check_heads(study: MemberStudy, inputs: PlanInputs) -> Timed:
     """Random times before the first packet of each window leaves, one fewer than set: each packet has a check of its
-    own. The documents of later packets (thresholds, edges) were not there when earlier ones were checked.
-
-    Once one brought nothing the others wait for it: silence makes a peer open no more circuits for having more looks.
-    """
+    own. Documents of later packets were not there when earlier ones were checked. Once a look brought nothing the
+    others wait for it: silence makes a peer open no more circuits for having more looks."""
     start, first = max(inputs.now, inputs.memory.ready), dict[Window, float]()
     for packet in inputs.queued:
         window = window_of(study.manifest, packet)
         first[window] = min(packet.send_at, first.get(window, packet.send_at))
     for window, send_at in first.items():
-        checks = [CheckHeads(window, number) for number in range(inputs.settings.head_checks - 1)]
-        lacking = [check for check in checks if check not in inputs.memory.done]
+        looks = range(inputs.settings.head_checks - 1)
+        lacking = [check for number in looks if (check := CheckHeads(window, number)) not in inputs.memory.done]
         for check in [check for check in lacking if inputs.memory.failures(check)][:1] or lacking:
             if check in inputs.memory.drawn or send_at > start:
                 yield inputs.timed(check, partial(uniform, start, send_at))
@@ -399,6 +396,5 @@ def _missed(study: Study, window: Window, now: float) -> bool:
 
 
 def _all_fetched(study: SentStudy, memory: RunnerMemory) -> bool:
-    if memory.digests is None or (has_letters(study.manifest) and Receive() not in memory.done):
-        return False
-    return memory.done.issuperset(memory.digests)
+    received = Receive() in memory.done or not has_letters(study.manifest)
+    return received and memory.digests is not None and memory.done.issuperset(memory.digests)

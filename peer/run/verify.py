@@ -14,7 +14,7 @@ from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.closing import CLOSING, Bodies, BucketPair, read_closing
 from anon.transparency.documents import Head, SignedHead, find
-from anon.transparency.together import Group
+from anon.transparency.together import HeadGroup
 from peer.rules.bucket_checks import buckets_of_key, check_membership
 from peer.rules.checks import Membership, NotEnrolled, check_count
 from peer.rules.distrust import Distrust
@@ -42,7 +42,7 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> Non
     if _passed(run, study):
         return
     await process.start()
-    chain, found = await exchanges.chain_with(study, Group.CLOSING)
+    chain, found = await exchanges.chain_with(study, HeadGroup.CLOSING)
     if find(chain, "abandoned") is not None:
         reason = say("too few enrolled; nothing is sent, the budget is back")
         return run.store.end(study.study, Event.STUDY_ABANDONED, reason)

@@ -11,7 +11,7 @@ from attrs import define
 
 from anon.transparency.buckets import LEAST, Bucket, BucketDocument
 from anon.transparency.documents import Head, SignedHead
-from anon.transparency.together import Group, heads_of
+from anon.transparency.together import HeadGroup, heads_of
 from anon.transparency.transcript import digest_list
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
@@ -137,10 +137,10 @@ async def test_documents_of_one_bucket_come_in_one_exchange_and_nothing_more_is_
     aggregator.crowd(4)
     aggregator.close()
     aggregator.transcribe()
-    asked: list[Group] = []
+    asked: list[HeadGroup] = []
 
     class Documents:
-        async def chain_with(self, _study: object, group: Group) -> tuple[list[SignedHead], dict[Head, bytes]]:
+        async def chain_with(self, _study: object, group: HeadGroup) -> tuple[list[SignedHead], dict[Head, bytes]]:
             asked.append(group)
             heads = heads_of(group, aggregator.chain, len(study.manifest.slots))
             return aggregator.chain, {head: aggregator.bodies[head.number] for head in heads}
@@ -148,5 +148,5 @@ async def test_documents_of_one_bucket_come_in_one_exchange_and_nothing_more_is_
     exchanges: Any = Documents()
     await choose_transcripts(stored.run, exchanges, study)
     slots = [slot.slot for slot in study.manifest.slots]
-    assert asked == [Group.TRANSCRIPTS] and len(slots) == 2
+    assert asked == [HeadGroup.TRANSCRIPTS] and len(slots) == 2
     assert stored.run.memory.digests == () and {*stored.run.listed} == {*slots}

@@ -9,7 +9,7 @@ from anon.study.manifest import Manifest
 from anon.transparency.bucketed import credentials_in_buckets, read_roster_bucket, roster_in_buckets
 from anon.transparency.buckets import parse_bucket_document
 from anon.transparency.documents import SignedHead, encode_chain, find
-from anon.transparency.together import Group, heads_of, told_time, with_heads
+from anon.transparency.together import HeadGroup, heads_of, told_time, with_heads
 from anon.wire.messages import Roster, RosterEntry, Signatures, parse_credentials
 
 if TYPE_CHECKING:  # a peer's tests run on Windows too, where there is no aggregator
@@ -54,8 +54,8 @@ def heads_answer(
     heads, (_, _, group) = encode_chain(chain), what.partition("/")
     if not group:
         return heads
-    if group == Group.CLOCK:
+    if group == HeadGroup.CLOCK:
         rest = [told_time(now, study.timetable.margin)] if find(chain, "roster") else []
     else:
-        rest = [bodies[head.number] for head in heads_of(Group(group), chain, len(study.slots))]
+        rest = [bodies[head.number] for head in heads_of(HeadGroup(group), chain, len(study.slots))]
     return b"".join(with_heads(heads, rest))

@@ -7,7 +7,7 @@ import pytest
 from anon.errors import Malformed
 from anon.protocols.sizes import longest_beside
 from anon.transparency.together import (
-    Group,
+    HeadGroup,
     heads_of,
     parse_told_time,
     parse_with_heads,
@@ -44,7 +44,7 @@ def closed() -> FakeAggregator:
 
 def test_bodies_of_another_length_or_content_are_refused() -> None:
     aggregator = closed()
-    heads = heads_of(Group.CLOSING, aggregator.chain, 1)
+    heads = heads_of(HeadGroup.CLOSING, aggregator.chain, 1)
     answer = heads_answer("heads/closing", aggregator.chain, aggregator.bodies, aggregator.manifest)
     _, bodies = parse_with_heads(answer)
     assert list(taken_apart(heads, bodies).values()) == aggregator.bodies[1:4]
@@ -56,19 +56,19 @@ def test_bodies_of_another_length_or_content_are_refused() -> None:
 def test_a_group_comes_whole_or_not_at_all() -> None:
     aggregator = closed()
     for published in range(1, 4):
-        assert heads_of(Group.CLOSING, aggregator.chain[:published], 1) == []
-    assert [head.kind for head in heads_of(Group.CLOSING, aggregator.chain, 1)] == ["roster", "seed", "credentials"]
-    assert heads_of(Group.TRANSCRIPTS, aggregator.chain, 1) == heads_of(Group.CLOCK, aggregator.chain, 1) == []
-    assert [head.kind for head in heads_of(Group.OPENING, aggregator.chain, 1)] == ["manifest"]
+        assert heads_of(HeadGroup.CLOSING, aggregator.chain[:published], 1) == []
+    assert [head.kind for head in heads_of(HeadGroup.CLOSING, aggregator.chain, 1)] == ["roster", "seed", "credentials"]
+    assert heads_of(HeadGroup.TRANSCRIPTS, aggregator.chain, 1) == heads_of(HeadGroup.CLOCK, aggregator.chain, 1) == []
+    assert [head.kind for head in heads_of(HeadGroup.OPENING, aggregator.chain, 1)] == ["manifest"]
     aggregator.publish("report", b"long")
     aggregator.transcribe()
-    assert [head.kind for head in heads_of(Group.TRANSCRIPTS, aggregator.chain, 1)] == ["transcript"]
+    assert [head.kind for head in heads_of(HeadGroup.TRANSCRIPTS, aggregator.chain, 1)] == ["transcript"]
     aggregator.publish("unsummed", b"why")
-    assert [head.kind for head in heads_of(Group.TRANSCRIPTS, aggregator.chain, 1)] == ["unsummed"]
+    assert [head.kind for head in heads_of(HeadGroup.TRANSCRIPTS, aggregator.chain, 1)] == ["unsummed"]
 
 
-@pytest.mark.parametrize("group", Group)
-def test_no_answer_is_longer_than_a_peer_reads(group: Group) -> None:
+@pytest.mark.parametrize("group", HeadGroup)
+def test_no_answer_is_longer_than_a_peer_reads(group: HeadGroup) -> None:
     aggregator = closed()
     aggregator.transcribe()
     answer = heads_answer(f"heads/{group}", aggregator.chain, aggregator.bodies, aggregator.manifest, 1e9)
