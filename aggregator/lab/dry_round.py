@@ -36,7 +36,7 @@ from anon.sharing.sealed_shares import sealed_shares
 from anon.study.manifest import Manifest
 from anon.study.proposal import TellerPlace
 from anon.transparency.bucketed import credentials_in_buckets, roster_in_buckets
-from anon.transparency.closing import Bodies
+from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
 from anon.wire.messages import RosterEntry, credential_header, encode_seed, study_seed
 from anon.wire.packets import Occasion, Packet
@@ -141,19 +141,15 @@ def closed_enrolment(
     ]
     credentials = credentials_in_buckets(study, [signatures]).document.to_bytes()
     chain = list[SignedHead]()
-    bodies = {
-        "manifest": manifest.to_bytes(),
-        "roster": roster,
-        "seed": encode_seed(study, kept.seed_value),
-        "credentials": credentials,
-    }
-    for kind, body in bodies.items():
+    bodies = Bodies(roster, encode_seed(study, kept.seed_value), credentials)
+    given = (manifest.to_bytes(), bodies.roster, bodies.seed, bodies.credentials)
+    for kind, body in zip(("manifest", *CLOSING), given, strict=True):
         chain.append(sign_head(signing, study, chain, kind, 0, body))
     issued = zip(keys, signatures, strict=True)
     return ClosedEnrolment(
         encode_chain(chain),
-        Bodies(roster, bodies["seed"], credentials),
-        tuple(finalize(public, header, given, shares[key], hidden[key]) for key, given in issued),
+        bodies,
+        tuple(finalize(public, header, signed, shares[key], hidden[key]) for key, signed in issued),
     )
 
 

@@ -178,7 +178,7 @@ def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.Mo
     )
     monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: central)
     assert any(
-        "more than the epsilon 0 allowed" in line
+        "you allow nothing for noisy results" in line
         for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections
     )
 

@@ -69,6 +69,7 @@ READS = re.compile(r"\bjson\.(loads?|JSONDecoder)\b|^from json import|import jso
 OWN_TEXT = {
     "anon/wire/strict_json.py": "the one reader",
     "anon/text/sentences.py": "a text of the store",
+    "anon/kit/terminal/helps.py": "a file of this program",
     "anon/queries/answers.py": "a message of our own parent process",
     "peer/store/records.py": "a text of the store",
     "peer/store/rows.py": "a text of the store",
