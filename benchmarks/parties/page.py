@@ -22,13 +22,13 @@ HEADINGS = {
 
 
 def page(found: Findings, old: str = "") -> str:
-    """All parts for which there are rows. Of the others the old page's stay: tables of `averaging` and `transfer` have
-    rows of `others`, too."""
+    """All parts for which there are rows. Of the others the old page's stay. Tables of `averaging` and `transfer` have
+    rows of `others`, too: without these they are shown where no page has them."""
     sections: Mapping[str, Callable[[Findings], Iterator[str]]] = {
         "averaging": _averaging, "transfer": _transfer, "activity": _activity,
     }  # fmt: skip
     there = {name: bool(found.rows(name)) for name in (*sections, "others")}
-    there |= {name: there[name] and there["others"] for name in ("averaging", "transfer")}
+    there |= {name: there[name] and (there["others"] or not old) for name in ("averaging", "transfer")}
     parts = [HEAD]
     for name, section in sections.items():
         parts += section(found) if there[name] else HEADINGS[name]

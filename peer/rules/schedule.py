@@ -161,7 +161,7 @@ def _least_look(table: Timetable) -> float:
 
 
 def draw_look(manifest: Manifest, now: float, random_bytes: RandomBytes) -> float:
-    """When it looks, once. Whoever finds a roster has a clock that is behind.
+    """When it looks, once. A peer that finds a roster has a clock that is behind.
 
     That is before enrolment ends by a quarter of the settling time at least, and by the settling time at most, or by an
     eighth of what follows up to the last window's end if that is more. A clock that is behind by x loses at most the
