@@ -424,4 +424,5 @@ def test_the_public_document_names_what_the_server_knows() -> None:
 
     for path in public_document()["paths"]:
         filled = path.replace("{study}", "0" * 64)
-        assert _PATH.match(re.sub(r"{(number|first|last|bucket)}", "7", filled)), path
+        filled = filled.replace("{group}", "opening")
+        assert _PATH.match(re.sub(r"{(number|bucket)}", "7", filled)), path
