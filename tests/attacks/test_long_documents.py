@@ -42,7 +42,6 @@ from tests.support.protocols import parse_manifest
 
 pytestmark = pytest.mark.slow
 
-FIRST = "heads/opening"
 MANY = 100_000
 LONGEST_HOLD = 0.1
 """Seconds of this process's own time: what other programs do on the machine does not count."""
@@ -97,7 +96,7 @@ async def test_a_head_that_claims_more_than_the_study_can_have_stops_it_unfetche
     assert status.state is State.STOPPED
     assert kind in status.reason
     assert status.reserved == 0
-    assert [what for what, _at in aggregator.gets] == [FIRST]
+    assert [what for what, _at in aggregator.gets] == ["heads/clock"]
     app.close()
 
 
@@ -108,7 +107,7 @@ async def test_more_documents_than_the_study_can_have_stop_it(tmp_path: Path) ->
         aggregator.claim("transcript", 0, part)
     await advance(app, aggregator)
     assert app.status()[0].state is State.STOPPED
-    assert [what for what, _at in aggregator.gets] == [FIRST]
+    assert [what for what, _at in aggregator.gets] == ["heads/clock"]
     app.close()
 
 
@@ -120,7 +119,7 @@ async def test_a_manifest_longer_than_any_study_is_not_fetched(tmp_path: Path) -
     app = peer(tmp_path, aggregator)
     with pytest.raises(Distrust, match="manifest"):
         await app.look(aggregator.invite)
-    assert [what for what, _at in aggregator.gets] == [FIRST]
+    assert [what for what, _at in aggregator.gets] == ["heads/opening"]
     app.close()
 
 
