@@ -96,7 +96,7 @@ async def test_a_head_that_claims_more_than_the_study_can_have_stops_it_unfetche
     assert status.state is State.STOPPED
     assert kind in status.reason
     assert status.reserved == 0
-    assert [what for what, _at in aggregator.gets] == ["heads/clock"]
+    assert [what for what, _at in aggregator.gets] == ["heads/closing"]
     app.close()
 
 
@@ -107,7 +107,7 @@ async def test_more_documents_than_the_study_can_have_stop_it(tmp_path: Path) ->
         aggregator.claim("transcript", 0, part)
     await advance(app, aggregator)
     assert app.status()[0].state is State.STOPPED
-    assert [what for what, _at in aggregator.gets] == ["heads/clock"]
+    assert [what for what, _at in aggregator.gets] == ["heads/closing"]
     app.close()
 
 
