@@ -26,7 +26,7 @@ from tests.support.world import begin, in_memory, make_app, sealed, study_text
 
 SAMPLE, WHOLE = 8, 1500
 KINDS = (b"manifest", b"roster", b"seed", b"credentials")
-View = dict[bytes, dict[int, list[memoryview]]]
+View = dict[bytes, dict[int, memoryview | None]]
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,7 @@ async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
         kept_key(folder)
         view: View = {}
         for live in app.studies():
-            view[live.study] = {
-                one.head.number: await live.served(one.head.number, one.head.number) for one in live.chain
-            }
+            view[live.study] = {one.head.number: await live.served(one.head.number) for one in live.chain}
         return view, [one.fault for one in await app.status() if one.fault]
 
 
