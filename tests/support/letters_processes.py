@@ -34,7 +34,7 @@ from tests.support.noted_program import CLOCK, KEEPER
 
 TEXT = STUDY.replace('"60m"', '"50s"').replace('"20m"', '"40s"')
 """With short stages: programs look around every second of the clock, or more often."""
-LIMITS = ("--lifetime", "1", "--per-study", "1", "--measure", "zcdp", "--minimum-cohort", "2", "--minimum-window", "0")
+LIMITS = ("--lifetime", "2", "--per-study", "2", "--measure", "zcdp", "--minimum-cohort", "2", "--minimum-window", "0")
 STEP, HOUR = 10.0, 3600.0
 
 
