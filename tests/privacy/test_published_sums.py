@@ -148,4 +148,4 @@ async def test_one_record_that_is_counted_twice_is_found(
 
     monkeypatch.setattr(Journal, "outputs", doubled)
     found, charged, moved = await cost_found(tmp_path, drawn)
-    assert found > charged and max(moved) == 4 * min(moved)
+    assert found > charged and max(moved) > 2 * min(moved), "the first tag may be another member's in each study"
