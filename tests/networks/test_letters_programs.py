@@ -98,6 +98,7 @@ def test_programs_that_are_killed_moved_and_lost_have_the_sum_of_those_who_came(
     by_programs(tmp_path, ANSWERS, live)
 
 
+@pytest.mark.soak
 @pytest.mark.process
 @pytest.mark.timeout(900)
 def test_programs_of_too_few_open_nothing(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ async def test_weights_are_shared_in_a_child_that_opens_no_file(
         assert weights(model_of(await published(world.live))) == shape_mean(world, exact(world))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_five_parties_with_keys_of_3072_bits(tmp_path: Path) -> None:
     """124 weights in three plaintexts, and real noise."""
     outcome = lived(tmp_path, parties=5, weights=124, records=60, bits=3072)

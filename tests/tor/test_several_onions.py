@@ -34,7 +34,7 @@ from tests.support.routes import Ask, Exchanges, onward
 from tests.support.studies import ONE_PACKET
 
 pytestmark = [pytest.mark.tor, pytest.mark.postgres]
-PEERS = 2
+PEERS = 3
 QUIET = 7.0
 """Seconds until two tors answer, on a quiet machine."""
 
@@ -154,11 +154,11 @@ def test_all_processes_end_with_the_one_that_started_them(seen: Seen) -> None:
 
 
 def test_exchanges_of_one_peer_go_to_both_addresses(seen: Seen) -> None:
-    """The first two, before the manifest is known, go to the link's. That no peer uses both happens once in 2**16."""
+    """The first, before the manifest is known, goes to the link's. That no peer uses both happens once in 2**15."""
     first = seen.addresses[0]
     assert seen.link.startswith(f"anonml://{first}/")
-    assert [went[:2] for went in seen.went] == [[(first, "get")] * 2] * PEERS
-    drawn = [[address for address, _ in went[2:]] for went in seen.went]
-    assert min(map(len, drawn)) >= 8 and {what for went in seen.went for _, what in went} == {"get", "post"}
+    assert [went[0] for went in seen.went] == [(first, "get")] * PEERS
+    drawn = [[address for address, _ in went[1:]] for went in seen.went]
+    assert min(map(len, drawn)) >= 6 and {what for went in seen.went for _, what in went} == {"get", "post"}
     assert any(set(addresses) == set(seen.addresses) for addresses in drawn)
     assert set().union(*drawn) <= set(seen.addresses)
