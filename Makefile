@@ -100,7 +100,7 @@ repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUF
 	done
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine
-	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder
+	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
 	@$(MAKE) --no-print-directory timed
 	@echo "left out: a peer on Windows (make windows), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
