@@ -1,10 +1,11 @@
 // A whole published folder, by the steps of docs/protocol.md, "The checks of a published study".
 //
 // Each fault names its document. Whatever is not checked is named; nothing that was not checked is said to hold.
+import { ABSTAIN_FROM, LEVEL } from "./additive.js";
 import { BYTES, Fault, INT, concat, demand, fields, hex, same, utf8 } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
-import { countsBody, parseCounts, rounds as histogramRounds, studyCuts, tally } from "./histogram.js";
+import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyCuts, tally } from "./histogram.js";
 import { learn, learnable } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { parseModel } from "./models.js";
@@ -15,8 +16,6 @@ const CLOSING = ["roster", "seed", "credentials"];
 const BUCKETED = ["roster", "credentials", "transcript"];
 const AT_ONCE = 2048;
 const MOST_NAMED = 10;
-const ABSTAIN_FROM = 0.5;
-const LEVEL = 0.015;
 const NOBODY = [
   "whether packets were left out: each member's program looks for its own in the transcripts",
   "whether members of the roster were invented: each counts as one",
@@ -475,30 +474,39 @@ class Audit {
   }
 
   tables(place, model) {
-    this.cuts(model);
+    const answers = this.answers();
+    this.cuts(model, studyCuts(this.study, answers));
     const { learning } = this.study;
     demand(model.ensemble === learning.ensemble && model.classifier === learning.classifier, "has another ensemble or classifier than its study");
-    if (!learnable(this.study)) return this.skip(place, `its base rate, tables, chance and score, of the ${learning.classifier} classifier, were not recomputed`);
+    if (!learnable(this.study)) return this.skip(place, "its tables, chance and base rate were not recomputed: a survey has so many cells that it would take minutes here");
     demand(this.readable, "the transcripts cannot be counted");
-    const found = learn(this.study, this.reports, model.tables.map((one) => one.log_odds));
-    const silent = model.chance !== null && model.chance > ABSTAIN_FROM;
-    demand(near(model.base_rate, found.rate) && near(model.threshold, silent ? 0.5 : found.threshold), "its base rate or threshold is not what the transcripts give");
-    demand(model.tables.length === found.tables.length && model.tables.every((one, i) => alike(one, found.tables[i], silent, learning)), "its tables are not what the transcripts give");
-    demand(model.chance !== null && model.shown === (model.chance <= LEVEL), "says that it is shown, or not, against its own chance");
-    this.hold(`${place}: its base rate, reports and scores are those of the packets`);
-    this.hold(silent ? `${place}: its tables say nothing, as its own chance demands` : `${place}: its tables are those of the packets`);
-    this.skip(place, "its chance (how often noise alone would count as much) was not recomputed");
-    if (learning.classifier !== "soft") this.skip(place, `its log-odds were not recomputed: they are of the classifier ${learning.classifier}`);
+    const repeated = ["soft", "additive"].includes(learning.classifier);
+    this.tablesAre(place, model, learn(this.study, this.reports, knownShares(this.study, answers), model.tables.map((one) => one.log_odds)), repeated);
+    if (!repeated) this.skip(place, `its log-odds were not recomputed: they are of the classifier ${learning.classifier}`);
   }
 
-  cuts(model) {
+  tablesAre(place, model, found, repeated = true) {
+    demand(near(model.base_rate, found.rate) && near(model.threshold, found.threshold), "its base rate or threshold is not what the documents give");
+    demand(near(model.chance ?? NaN, found.chance) && model.shown === found.chance <= LEVEL, "its chance, how often noise alone would count as much, is not what the documents give");
+    const silent = found.chance > ABSTAIN_FROM;
+    demand(model.tables.length === found.tables.length && model.tables.every((one, i) => tableAlike(one, found.tables[i], repeated || !silent)), "its tables are not what the documents give");
+    for (const part of ["score", "belief"]) demand(alike(model[part] ?? null, found[part] ?? null), `its ${part} is not what the documents give`);
+    this.hold(`${place}: base rate, reports, scores and ${repeated ? "log-odds of its tables" : "votes of its tables"} are those that the documents give`);
+    this.hold(`${place}: its chance is the computed one: noise alone would count as much in ${(100 * found.chance).toPrecision(2)} % of such studies`);
+  }
+
+  answers() {
     const answers = new Map();
     for (const { document } of histogramRounds(this.study)) {
       const body = this.bodies.get(name(document));
       demand(body, `${name(document)}: not among the documents`);
       for (const [survey, told] of parseCounts(this.study, document, body)) answers.set(survey, told);
     }
-    for (const [feature, cuts] of studyCuts(this.study, answers)) {
+    return answers;
+  }
+
+  cuts(model, found) {
+    for (const [feature, cuts] of found) {
       const own = model.cuts.find((one) => one.feature === feature)?.cuts ?? [];
       demand(own.length === cuts.length && own.every((cut, i) => near(cut, cuts[i])), `its cuts of ${feature} are not what the documents give`);
     }
@@ -553,12 +561,15 @@ class Batch {
 
 const near = (a, b) => Math.abs(a - b) <= Math.max(1e-6 * Math.max(Math.abs(a), Math.abs(b)), 1e-9);
 
-function alike(own, found, silent, { classifier }) {
-  const zeros = found.log_odds.map(() => 0);
-  const [odds, votes, weight] = silent ? [zeros, zeros, 0] : [found.log_odds, found.votes, found.weight];
-  const lists = (a, b) => a.length === b.length && a.every((one, i) => near(Number(one), Number(b[i])));
-  const alikeOtherwise = own.features.join("\n") === found.features.join("\n") && lists(own.cards, found.cards) && own.reports === found.reports;
-  // Silent tables of another classifier have no log-odds here to score by.
-  const scores = (silent && classifier !== "soft") || (near(own.f1, found.f1) && near(own.auc, found.auc) && near(own.weight, weight));
-  return alikeOtherwise && lists(own.log_odds, odds) && lists(own.votes, votes) && scores && own.errors.length === 0;
+function alike(own, found) {
+  if (typeof own === "number" && typeof found === "number") return near(own, found);
+  if (own === null || found === null || typeof own !== "object" || typeof found !== "object") return own === found;
+  const keys = Object.keys(found);
+  return Object.keys(own).length === keys.length && keys.every((key) => alike(own[key], found[key]));
+}
+
+// Silent tables of a classifier that is not repeated have no log-odds here to score by.
+function tableAlike(own, found, scored) {
+  const told = ({ f1, auc, ...others }) => (scored ? { f1, auc, ...others } : others);
+  return alike(told(own), told(found));
 }

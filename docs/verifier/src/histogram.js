@@ -234,3 +234,24 @@ export function studyCuts(study, answers) {
   return new Map(study.features.filter((one) => one.kind === "numeric").map((one) => [one.name, featureCuts(study, one, answers)]));
 }
 
+
+// How common each category is, where that is declared or finding the cuts told it.
+export function knownShares(study, answers) {
+  const found = new Map();
+  for (const feature of study.features) {
+    const own = feature.missing === "own" ? [0.01] : [];
+    if (feature.shares.length) found.set(feature.name, feature.shares);
+    else if (feature.binned) found.set(feature.name, [...binShares(study, feature, answers).map((share) => share * (1 - (own[0] ?? 0))), ...own]);
+  }
+  return found;
+}
+
+function binShares(study, feature, answers) {
+  const [first] = surveysOf(study, feature.name);
+  if (first.kind === "threshold") return [0.5, 0.5];
+  const { n, counts } = answers.get(first.survey);
+  const levels = nearestShares(unbiased(first.built, counts, n).map((one) => one / Math.max(n, 1)));
+  const edges = levelEdges(feature, first.m);
+  const places = [0, ...featureCuts(study, feature, answers).map((cut) => edges.indexOf(cut) + 1), first.m];
+  return places.slice(1).map((end, i) => levels.slice(places[i], end).reduce((all, one) => all + one, 0));
+}

@@ -137,6 +137,10 @@ const CUTS = table({ feature: text, cuts: list(float) }, {}, (made, at) =>
 
 const SCORE = table({ covariance: anyFloat, error: (value, at) => (value === null ? null : anyFloat(value, at)), chance: within(0, 1), shown: flag, reports: small(0, 2 ** 53) });
 
+const BELIEF = table({
+  features: small(0, 2 ** 53), heard: within(0, 1), members: small(0, 2 ** 53), against: within(0, 1), contradicted: flag, enough: small(0, 2 ** 53),
+});
+
 const named = (made, at) => {
   demand(different([...made.features.map((feature) => feature.name), made.label.name]), `${at}: a name means two things`);
 };
@@ -147,7 +151,7 @@ const TABLES = table(
     classifier: oneOf("soft", "logistic", "tree", "additive"), base_rate: within(0, 1), threshold: within(0, 1), tables: list(TABLE),
     chance, shown: flag,
   },
-  { score: SCORE, belief: (value, at) => demand(value instanceof Map, `${at}: expected a table`) },
+  { score: SCORE, belief: BELIEF },
   (made, at) => {
     demand(made.base_rate > 0 && made.base_rate < 1 && made.features.length, `${at}: expected a base rate between 0 and 1, and features`);
     named(made, at);
