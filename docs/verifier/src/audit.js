@@ -1,15 +1,16 @@
 // A whole published folder, by the steps of docs/protocol.md, "The checks of a published study".
 //
 // Each fault names its document. Whatever is not checked is named; nothing that was not checked is said to hold.
-import { ABSTAIN_FROM, LEVEL } from "./additive.js";
+import { ABSTAIN_FROM } from "./additive.js";
 import { BYTES, Fault, INT, concat, demand, fields, hex, same, utf8 } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
 import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyCuts, tally } from "./histogram.js";
 import { learn, learnable } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
-import { parseModel } from "./models.js";
+import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
 import { checkPacket, fits, onlyScores, parsePacket, presentationOf, readPackets } from "./packets.js";
+import { beyondReason, resultsOf } from "./summed.js";
 import { checkCountersignatures, checkSums, parseEnd } from "./sums.js";
 
 const CLOSING = ["roster", "seed", "credentials"];
@@ -39,7 +40,7 @@ export async function audit(folder, progress = () => {}) {
 class Audit {
   constructor(folder, progress) {
     Object.assign(this, { folder, progress, holds: [], faults: [], unchecked: [], bodies: new Map(), places: [], enrolled: 0, packets: 0 });
-    Object.assign(this, { reports: new Map(), tags: new Map(), readable: false, ended: null, nobody: [...NOBODY] });
+    Object.assign(this, { reports: new Map(), tags: new Map(), readable: false, ended: null, summed: [], nobody: [...NOBODY] });
   }
 
   result() {
@@ -116,7 +117,7 @@ class Audit {
 
   manifestHolds() {
     const { protocol, surveys, unchecked } = this.study;
-    const cost = protocol === "histogram" ? ", and declares at least the epsilon that its surveys cost" : "";
+    const cost = protocol === "histogram" ? ", and declares at least the epsilon that its surveys cost" : protocol === "sum" ? ", and declares the rho that its sums cost, with circuits and noise that fit" : "";
     this.hold(`the manifest has its one form, with ${counted(surveys.length, "survey")}${cost}`);
     unchecked.forEach((why) => this.skip("manifest", why));
   }
@@ -445,6 +446,8 @@ class Audit {
       demand(body, "cannot be read with the documents there are");
       const { id, arrangement } = this.study;
       const [found] = checkSums(id, arrangement, number, body, this.enrolled, this.readable ? this.tags.get(number) ?? [] : null);
+      const { noise: [up, down] } = arrangement.sums[number];
+      this.summed[number] = { ...found, noise: [up * BigInt(arrangement.spare ? 2 : arrangement.tellers.length), down] };
       this.hold(`${place}: every teller signed the one list of ${counted(found.summed, "vector")}, and their shares make the sum`);
       if (found.leftOut) this.skip(place, `${counted(found.leftOut, "packet")} of its transcript ${found.leftOut === 1 ? "is" : "are"} not in the sum; a teller refused them, or the aggregator left them out`);
     });
@@ -465,34 +468,43 @@ class Audit {
   modelBody(place) {
     const read = parseModel(new TextDecoder("utf-8", { fatal: true }).decode(this.bodies.get(place)));
     this.hold(`${place} has its one spelling and form`);
-    if (!read.model) return this.skip(place, `a result of the form ${read.form} was not recomputed`);
-    const { model } = read;
-    demand(model.study === hex(this.study.id) && model.title === this.study.title, "is of another study");
-    if (this.study.protocol !== "histogram") return this.skip(place, "it was not recomputed from the sums");
-    demand(!model.form, "is of another form than its protocol's");
-    this.tables(place, model);
+    if (this.study.protocol === "histogram") this.tables(place, read);
+    else if (this.study.protocol === "sum") this.ofSums(place, read);
+    else this.skip(place, `a result of the protocol ${this.study.protocol} was not recomputed`);
   }
 
-  tables(place, model) {
+  tables(place, { form, model, plain }) {
+    demand(form === "tables", "is of another form than its protocol's");
     const answers = this.answers();
-    this.cuts(model, studyCuts(this.study, answers));
-    const { learning } = this.study;
-    demand(model.ensemble === learning.ensemble && model.classifier === learning.classifier, "has another ensemble or classifier than its study");
     if (!learnable(this.study)) return this.skip(place, "its tables, chance and base rate were not recomputed: a survey has so many cells that it would take minutes here");
     demand(this.readable, "the transcripts cannot be counted");
-    const repeated = ["soft", "additive"].includes(learning.classifier);
-    this.tablesAre(place, model, learn(this.study, this.reports, knownShares(this.study, answers), model.tables.map((one) => one.log_odds)), repeated);
-    if (!repeated) this.skip(place, `its log-odds were not recomputed: they are of the classifier ${learning.classifier}`);
+    const { classifier } = this.study.learning;
+    const repeated = ["soft", "additive"].includes(classifier);
+    const found = learn(this.study, this.reports, knownShares(this.study, answers), model.tables.map((one) => one.log_odds));
+    // Silent tables of a classifier that is not repeated have no log-odds here to score by.
+    if (!repeated && found.chance > ABSTAIN_FROM) found.tables.forEach((one, i) => Object.assign(one, { f1: model.tables[i]?.f1, auc: model.tables[i]?.auc }));
+    this.isWhat(place, plain, tablesOf(this.study, found, studyCuts(this.study, answers)), `the packets give${repeated ? "" : ", but for its log-odds"}`);
+    if (!repeated) this.skip(place, `its log-odds were not recomputed: they are of the classifier ${classifier}`);
   }
 
-  tablesAre(place, model, found, repeated = true) {
-    demand(near(model.base_rate, found.rate) && near(model.threshold, found.threshold), "its base rate or threshold is not what the documents give");
-    demand(near(model.chance ?? NaN, found.chance) && model.shown === found.chance <= LEVEL, "its chance, how often noise alone would count as much, is not what the documents give");
-    const silent = found.chance > ABSTAIN_FROM;
-    demand(model.tables.length === found.tables.length && model.tables.every((one, i) => tableAlike(one, found.tables[i], repeated || !silent)), "its tables are not what the documents give");
-    for (const part of ["score", "belief"]) demand(alike(model[part] ?? null, found[part] ?? null), `its ${part} is not what the documents give`);
-    this.hold(`${place}: base rate, reports, scores and ${repeated ? "log-odds of its tables" : "votes of its tables"} are those that the documents give`);
-    this.hold(`${place}: its chance is the computed one: noise alone would count as much in ${(100 * found.chance).toPrecision(2)} % of such studies`);
+  ofSums(place, { plain }) {
+    const { study } = this;
+    demand(study.surveys.every((_, i) => this.summed[i]), "its sums cannot be read");
+    const strange = beyondReason(study, this.summed[0]);
+    if (strange) return this.skip(place, strange);
+    this.found ??= resultsOf(study, this.summed, this.bodies.get("given 0"));
+    const { tables, linear, rows } = this.found;
+    const cuts = new Map(study.features.map((one) => [one.name, one.cuts]));
+    const expected = place === "rows 0" ? rowsOf(study, rows) : tables ? tablesOf(study, tables, cuts) : linearOf(study, linear);
+    this.isWhat(place, plain, expected, "the published sums give");
+  }
+
+  isWhat(place, plain, expected, source) {
+    const wrong = difference(plain, expected);
+    demand(wrong === null, `is not what the documents give: its ${wrong} differs`);
+    this.hold(`${place} is what ${source}, to a millionth of each number`);
+    if (expected.chance === null) this.nobody.push("how often noise alone would give such a model: a linear model says no chance");
+    else if (expected.chance !== undefined) this.hold(`${place}: noise alone would count as much in ${Number((100 * expected.chance).toPrecision(2))} % of such studies, as it says`);
   }
 
   answers() {
@@ -503,13 +515,6 @@ class Audit {
       for (const [survey, told] of parseCounts(this.study, document, body)) answers.set(survey, told);
     }
     return answers;
-  }
-
-  cuts(model, found) {
-    for (const [feature, cuts] of found) {
-      const own = model.cuts.find((one) => one.feature === feature)?.cuts ?? [];
-      demand(own.length === cuts.length && own.every((cut, i) => near(cut, cuts[i])), `its cuts of ${feature} are not what the documents give`);
-    }
   }
 
   report() {
@@ -557,19 +562,4 @@ class Batch {
     if (this.items.length) this.take(this.items, this.work(this.items));
     this.items = [];
   }
-}
-
-const near = (a, b) => Math.abs(a - b) <= Math.max(1e-6 * Math.max(Math.abs(a), Math.abs(b)), 1e-9);
-
-function alike(own, found) {
-  if (typeof own === "number" && typeof found === "number") return near(own, found);
-  if (own === null || found === null || typeof own !== "object" || typeof found !== "object") return own === found;
-  const keys = Object.keys(found);
-  return Object.keys(own).length === keys.length && keys.every((key) => alike(own[key], found[key]));
-}
-
-// Silent tables of a classifier that is not repeated have no log-odds here to score by.
-function tableAlike(own, found, scored) {
-  const told = ({ f1, auc, ...others }) => (scored ? { f1, auc, ...others } : others);
-  return alike(told(own), told(found));
 }

@@ -115,7 +115,7 @@ function scoreSigns(told) {
   return sums.map(([n]) => (n > 0n ? 1 : 0));
 }
 
-function directions(feature) {
+export function directions(feature) {
   const own = feature.missing === "own" ? [[0n, 1n]] : [];
   if (feature.kind === "categorical") return [...feature.expects.map((sign) => [BigInt(sign), 1n]), ...own];
   const bins = feature.cardinality - own.length;
