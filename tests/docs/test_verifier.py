@@ -21,7 +21,7 @@ from aggregator.audit import audit
 from anon.errors import AnonmlError
 from anon.transparency import buckets
 from benchmarks.vectors.__main__ import FOLDER
-from tests.attacks.lying_aggregators import KINDS
+from tests.attacks.lying_results import KINDS
 from tests.attacks.soak_pieces import piece
 from tests.support.browsing import Browser, chromium
 from tests.support.browsing import missing as no_browser

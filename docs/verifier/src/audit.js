@@ -9,6 +9,7 @@ import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyC
 import { learn, learnable } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
+import { readPage } from "./pages.js";
 import { checkPacket, fits, onlyScores, parsePacket, presentationOf, readPackets } from "./packets.js";
 import { beyondReason, resultsOf } from "./summed.js";
 import { checkCountersignatures, checkSums, parseEnd } from "./sums.js";
@@ -40,7 +41,7 @@ export async function audit(folder, progress = () => {}) {
 class Audit {
   constructor(folder, progress) {
     Object.assign(this, { folder, progress, holds: [], faults: [], unchecked: [], bodies: new Map(), places: [], enrolled: 0, packets: 0 });
-    Object.assign(this, { reports: new Map(), tags: new Map(), readable: false, ended: null, summed: [], nobody: [...NOBODY] });
+    Object.assign(this, { reports: new Map(), tags: new Map(), digests: new Map(), readable: false, ended: null, summed: [], nobody: [...NOBODY] });
   }
 
   result() {
@@ -83,6 +84,7 @@ class Audit {
     if (this.bodies.has("roster 0")) {
       await this.members();
       await this.transcripts();
+      this.pages();
       this.rounds();
     }
     this.model();
@@ -147,12 +149,13 @@ class Audit {
   // Of a protocol whose rounds this page does not know: nothing of their documents is checked.
   otherOrder() {
     this.skip("heads", "the order of documents of this protocol was not checked");
-    const known = ["manifest", "given", "abandoned", "unsummed", "model", "report", ...CLOSING, "transcript"];
+    const known = ["manifest", "given", "page", "abandoned", "unsummed", "model", "report", ...CLOSING, "transcript"];
     for (const [kind, part] of this.places) if (!known.includes(kind)) this.skip(name([kind, part]), "its content was not checked");
   }
 
   results() {
-    return this.study.design === "marginals" ? [["model", 0], ["rows", 0]] : [["model", 0]];
+    const named = { marginals: ["model", "rows"], trees: ["rows"] }[this.study.design] ?? ["model"];
+    return named.map((kind) => [kind, 0]);
   }
 
   outOfOrder(first, expected) {
@@ -197,7 +200,7 @@ class Audit {
       };
       if (this.noting("tellers 0", countersigned)) this.hold(`all ${arrangement.tellers.length} tellers countersigned exactly this study`);
       this.nobody.push("whether a teller added up what it was sent, and added the noise that it should have");
-    } else if (surveys.some((survey) => survey.written)) this.skip("pages", "the pages on which members wrote were not checked");
+    } else if (surveys.some((survey) => survey.letters)) this.nobody.push("what members wrote to each other: letters are sealed");
   }
 
   ending(ended) {
@@ -348,6 +351,10 @@ class Audit {
       this.count(document, content);
       const packets = readPackets(document, bucket, content);
       if (packets.some((packet) => this.unreadable(packet))) throw new Fault("a packet that cannot be read");
+      if (this.study.slots[document.part]?.rows.some((row) => this.study.surveys[row.survey].written)) {
+        const own = chain.readTranscript(content, this.study.id).packets.map((plaintext) => hex(chain.packetDigest(plaintext)));
+        this.digests.set(document.part, [...(this.digests.get(document.part) ?? []), ...own]);
+      }
       for (const packet of packets) {
         if (!this.tags.has(packet.survey)) this.tags.set(packet.survey, []);
         this.tags.get(packet.survey).push(packet.tag);
@@ -417,6 +424,31 @@ class Audit {
       }
     }
     return this.value;
+  }
+
+  // What members wrote in each round: their packets, tokens and lengths. What a protocol makes of it is not asked.
+  pages() {
+    const { study } = this;
+    if (!study.surveys.some((survey) => survey.written)) return;
+    for (const [kind, part] of this.places) if (kind === "page" && this.bodies.has(name([kind, part]))) this.noting(`page ${part}`, () => this.page(part));
+    this.skip("pages", "whether enough members wrote for the study to go on was not checked: it hangs on the protocol");
+  }
+
+  page(part) {
+    const { study } = this;
+    const packets = readPage(study, part, this.bodies.get(`page ${part}`));
+    for (const { survey } of study.surveys.filter((one) => one.written && one.round === part)) {
+      const own = packets.filter((packet) => packet.survey === survey);
+      demand(own.length <= this.enrolled, `${own.length} wrote, and the roster has ${this.enrolled} members`);
+      const { slot } = study.slots.find((one) => one.rows[0].survey === survey);
+      const digests = own.map((packet) => hex(chain.packetDigest(packet.plaintext))).sort().join();
+      demand(!this.readable || digests === (this.digests.get(slot) ?? []).sort().join(), "has other packets than the transcripts");
+    }
+    const { credential_key: key, N, id } = study;
+    this.issuer ??= new Issuer(key, concat(id, chain.bodyDigest(this.bodies.get("roster 0"))), N);
+    const shown = packets.map((packet) => ({ token: packet.token, context: study.slots[packet.slot].context, presentation: presentationOf(packet) }));
+    for (let at = 0; at < shown.length; at += AT_ONCE) demand(this.issuer.tokens(shown.slice(at, at + AT_ONCE)).every(Boolean), "a token does not verify");
+    this.hold(`page ${part}: ${counted(packets.length, "packet")} of members, each at its place with a token that holds${this.readable ? ", as in the transcripts" : ""}`);
   }
 
   rounds() {
@@ -527,6 +559,7 @@ class Audit {
     for (const [file, place] of [["report.html", "report 0"], ...this.results().map(([kind, part]) => [part ? `${kind}-${part}.json` : `${kind}.json`, name([kind, part])])]) {
       const head = this.chain.find((one) => name([one.kind, one.part]) === place);
       copies.set(file, (head && (await this.folder.read(`documents/${head.number}`))) || null);
+      if (place === "rows 0" && copies.get(file)) copies.set("rows.csv", csvOf(copies.get(file)));
     }
     const known = new Set(["heads", ...this.chain.map((head) => `documents/${head.number}`)]);
     for (const head of this.chain.filter((one) => BUCKETED.includes(one.kind))) {
@@ -544,6 +577,18 @@ class Audit {
         if (!copies.get(file) || !same(there, copies.get(file))) this.fault(file, "is not what was signed; do not open it, and export the study again");
       } else if (!known.has(file)) this.skip(file, "it belongs to no document");
     }
+  }
+}
+
+// Rows as comma-separated values, or nothing for a document that has none.
+function csvOf(body) {
+  try {
+    const { model } = parseModel(new TextDecoder().decode(body));
+    const spelled = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    return utf8([model.columns, ...model.rows].map((row) => `${row.map(spelled).join(",")}\n`).join(""));
+  } catch (error) {
+    if (error instanceof Fault) return null;
+    throw error;
   }
 }
 
