@@ -5,7 +5,7 @@ import { ABSTAIN_FROM } from "./additive.js";
 import { BYTES, Fault, INT, concat, demand, fields, hex, same, utf8 } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
-import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyCuts, tally } from "./histogram.js";
+import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyCuts, tallies, tally } from "./histogram.js";
 import { learn, learnable } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
@@ -512,7 +512,7 @@ class Audit {
     demand(this.readable, "the transcripts cannot be counted");
     const { classifier } = this.study.learning;
     const repeated = ["soft", "additive"].includes(classifier);
-    const found = learn(this.study, this.reports, knownShares(this.study, answers), model.tables.map((one) => one.log_odds));
+    const found = learn(this.study, tallies(this.study, this.reports), knownShares(this.study, answers), model.tables.map((one) => one.log_odds));
     // Silent tables of a classifier that is not repeated have no log-odds here to score by.
     if (!repeated && found.chance > ABSTAIN_FROM) found.tables.forEach((one, i) => Object.assign(one, { f1: model.tables[i]?.f1, auc: model.tables[i]?.auc }));
     this.isWhat(place, plain, tablesOf(this.study, found, studyCuts(this.study, answers)), `the packets give${repeated ? "" : ", but for its log-odds"}`);

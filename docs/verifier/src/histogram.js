@@ -176,6 +176,15 @@ export function tally(survey, reports) {
   return { n: reports.length, counts };
 }
 
+// What learning counts: by survey of the label, of the reports that train and of those that only score. All bits train.
+export function tallies(study, reports) {
+  const of = (survey, own) => tally(survey, own ?? []);
+  return new Map(study.surveys.filter(asksLabel).map((survey) => {
+    const [train, score] = reports.get(survey.survey) ?? [[], []];
+    return [survey.survey, survey.kind === "bit" ? [of(survey, [...train, ...score])] : [of(survey, train), of(survey, score)]];
+  }));
+}
+
 // Cuts
 
 const scaled = (feature) => (feature.scale === "log" ? feature.range.map(Math.log1p) : feature.range);

@@ -1,7 +1,6 @@
 // Tables of a histogram: one by one, or all by the additive model (docs/protocol.md, "Tables of a histogram").
 import { ABSTAIN_FROM, CELL_TAUS, LEVEL, chanceOf, fit, measurements, whitened } from "./additive.js";
 import { solve, sum, zeros } from "./algebra.js";
-import { tally } from "./histogram.js";
 import { SCALE, joint, nearestShares, ratio, unbiased } from "./mechanisms.js";
 import { asksLabelAlone, bitOf, coordinatesOf, gather } from "./moments.js";
 
@@ -110,31 +109,27 @@ function marginal({ features, n, shares, covariance }, name, cards) {
   return folded;
 }
 
-const tallied = (survey, reports, part) => {
-  const { survey: number, features, cards, built } = survey;
-  return { survey: number, features, cards, built, ...tally(survey, reports.get(number)?.[part] ?? []) };
-};
-const all = (reports, survey) => tally(survey, (reports.get(survey.survey) ?? [[], []]).flat());
+const told = ({ survey, features, cards, built }, tallies, part) => ({ survey, features, cards, built, ...tallies.get(survey)[part] });
 
-// Base rate, tables and chance from the reports that train and those that only score: `reports` by survey, [train, score]. `guessed`:
-// shares that are declared, or known from binning. `published`: the log-odds of its tables, where the classifier is one
+// Base rate, tables and chance from what was counted: `tallies` by survey, [train, score], each { n, counts }; of one-bit
+// surveys all reports train. `guessed`: shares that are declared, or known from binning. `published`: the log-odds of its tables, where the classifier is one
 // that is not repeated here.
-export function learn(study, reports, guessed, published) {
-  const found = study.learning.classifier === "additive" ? jointly(study, reports, guessed) : apart(study, reports, published);
+export function learn(study, tallies, guessed, published) {
+  const found = study.learning.classifier === "additive" ? jointly(study, tallies, guessed) : apart(study, tallies, published);
   if (found.chance <= ABSTAIN_FROM) return found;
   const silent = ({ log_odds: odds }) => ({ log_odds: odds.map(() => 0), votes: odds.map(() => 0), weight: 0 });
   const tables = study.learning.classifier === "additive" ? found.tables : found.tables.map((one) => ({ ...one, ...silent(one) }));
   return { ...found, threshold: 0.5, tables };
 }
 
-function jointly(study, reports, guessed) {
+function jointly(study, tallies, guessed) {
   const asked = study.surveys.filter((survey) => survey.kind === "histogram");
-  const bits = study.surveys.filter((survey) => survey.kind === "bit").map((survey) => bitOf(survey, all(reports, survey)));
-  const train = asked.map((survey) => tallied(survey, reports, 0));
-  const scoring = asked.map((survey) => tallied(survey, reports, 1));
+  const bits = study.surveys.filter((survey) => survey.kind === "bit").map((survey) => bitOf(survey, tallies.get(survey.survey)[0]));
+  const train = asked.map((survey) => told(survey, tallies, 0));
+  const scoring = asked.map((survey) => told(survey, tallies, 1));
   const moments = gather(coordinatesOf(study.features), train, bits, guessed, study.learning.base_rate);
-  const told = declaredScore(bits);
-  return { ...additiveTables(study, moments, scoring), ...(told && { score: told }) };
+  const found = declaredScore(bits);
+  return { ...additiveTables(study, moments, scoring), ...(found && { score: found }) };
 }
 
 // The published part of the additive model of any moments; `scoring`: tallies that only score, none for sums.
@@ -179,10 +174,10 @@ export function normalBelow(point) {
   return 0.5 + (total * Math.exp(-(point ** 2) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-function apart(study, reports, published) {
+function apart(study, tallies, published) {
   const asked = study.surveys.filter((survey) => survey.kind === "histogram");
   const { ensemble, classifier, score: named, base_rate: guess } = study.learning;
-  const of = (survey, part) => reconstruct(survey, tally(survey, reports.get(survey.survey)?.[part] ?? []));
+  const of = (survey, part) => reconstruct(survey, tallies.get(survey.survey)[part]);
   const key = (survey) => survey.features.join("\n");
   const groups = gathered(asked, ensemble === "soft" ? key : (survey) => String(survey.survey));
   const histograms = groups.map((surveys) => pool(surveys.map((survey) => of(survey, 0))));
@@ -194,19 +189,19 @@ function apart(study, reports, published) {
     const { features, cards } = groups[i][0];
     return { features, cards, reports: histogram.n, f1, auc, weight: named === "f1" ? f1 : auc, log_odds: logOdds, votes: logOdds.map((one) => Number(one > 0)), errors: [] };
   });
-  const chance = chanceOfTables(study.features, asked.map((survey) => tallied(survey, reports, 0)), guess);
+  const chance = chanceOfTables(study.features, asked.map((survey) => told(survey, tallies, 0)), guess);
   return { rate, threshold: ensemble === "soft" ? rate : 0.5, tables, chance };
 }
 
 // How often noise alone would count as much, in single features or in cells of several.
 function chanceOfTables(features, tables, guess) {
-  const told = tables.filter((one) => one.n > 0);
-  if (!told.length) return 1;
-  const names = [...new Set(told.flatMap((one) => one.features))];
-  const single = tested(names.map((name) => features.find((one) => one.name === name)), told, guess);
-  const merged = told.map((one) => ({ ...one, features: [one.features.join("\n")], cards: [product(one.cards)] }));
+  const answered = tables.filter((one) => one.n > 0);
+  if (!answered.length) return 1;
+  const names = [...new Set(answered.flatMap((one) => one.features))];
+  const single = tested(names.map((name) => features.find((one) => one.name === name)), answered, guess);
+  const merged = answered.map((one) => ({ ...one, features: [one.features.join("\n")], cards: [product(one.cards)] }));
   const cells = new Map(merged.map((one) => [one.features[0], one.cards[0]]));
-  if (told.every((one) => one.features.length === 1) || sum([...cells.values()]) > MOST_MERGED) return single;
+  if (answered.every((one) => one.features.length === 1) || sum([...cells.values()]) > MOST_MERGED) return single;
   const plain = [...cells].map(([name, cardinality]) => ({ name, cardinality, kind: "categorical", missing: "" }));
   return Math.min(1, 2 * Math.min(single, tested(plain, merged, guess)));
 }
