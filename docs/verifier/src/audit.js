@@ -426,7 +426,7 @@ class Audit {
     return this.value;
   }
 
-  // What members wrote in each round: their packets, tokens and lengths. What a protocol makes of it is not asked.
+  // Packets, tokens and lengths of the pages that members wrote. The protocol's own use of them is not asked.
   pages() {
     const { study } = this;
     if (!study.surveys.some((survey) => survey.written)) return;

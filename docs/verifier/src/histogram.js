@@ -176,7 +176,7 @@ export function tally(survey, reports) {
   return { n: reports.length, counts };
 }
 
-// What learning counts: by survey of the label, of the reports that train and of those that only score. All bits train.
+// Counts to learn from, by survey of the label: of the reports that train and of those that only score. All bits train.
 export function tallies(study, reports) {
   const of = (survey, own) => tally(survey, own ?? []);
   return new Map(study.surveys.filter(asksLabel).map((survey) => {

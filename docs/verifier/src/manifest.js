@@ -235,7 +235,7 @@ export function parseManifest(data) {
   return made;
 }
 
-// What a study must declare. Of a histogram all of it; of other protocols the parts that all studies have.
+// All that a study of histograms or sums must declare; of other protocols the parts that all studies have.
 export function checkStudy(made) {
   const { timetable } = made;
   for (const { survey, window } of made.surveys) {

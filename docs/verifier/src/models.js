@@ -204,7 +204,7 @@ export function parseModel(source) {
   return { form, model: form === "ensemble" ? null : (FORMS[form] ?? TABLES)(plain, "model"), plain };
 }
 
-// What a result must be
+// Results as they must be
 
 const whole = (numbers) => numbers.map(BigInt);
 const heading = ({ id, title }) => ({ version: 1n, study: hex(id), title });

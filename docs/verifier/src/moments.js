@@ -1,4 +1,4 @@
-// What all surveys say of shares, contrasts and pairs of categories, with the noise of it (docs/protocol.md, "Moments").
+// Shares, contrasts and pairs of categories as all surveys measure them, with their noise (docs/protocol.md, "Moments").
 import { applied, dot, picked, range, sum, times, transposed, zeros } from "./algebra.js";
 import { SCALE, joint, nearestShares, ratio } from "./mechanisms.js";
 
