@@ -494,6 +494,7 @@ class Audit {
       chain.parseSeed(this.bodies.get("seed 1"), id, chain.parseSeed(this.bodies.get("seed 0"), id, committed));
       demand(this.readable, "the transcripts cannot be counted");
     });
+    this.progress({ what: "results", done: 0, of: places.length });
     for (const place of places) this.noting(place, () => this.modelBody(place));
   }
 

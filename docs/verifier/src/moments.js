@@ -39,7 +39,8 @@ function tableNoise(tally, plausible, weights) {
 export function covarianceOf({ extra, factors, middle }, folding) {
   const low = times(folding, factors);
   const far = times(low, middle);
-  return folding.map((row, i) => Float64Array.from(folding, (other, j) => row.reduce((all, one, k) => all + one * extra[k] * other[k], 0) + dot(far[i], low[j])));
+  const weighted = folding.map((row) => row.map((one, k) => one * extra[k]));
+  return folding.map((_, i) => Float64Array.from(folding, (other, j) => dot(weighted[i], other) + dot(far[i], low[j])));
 }
 
 // Of each cell the category of one feature.
