@@ -129,6 +129,11 @@ def text_of(design: str, more: str = "", tellers: int = 2) -> str:
     return _HEAD + SUMS[design] + _TAIL + more + "".join(_teller(number, tellers) for number in range(tellers))
 
 
+def frame(design: str, tellers: bool) -> str:
+    """A study file about two numbers with this design."""
+    return _HEAD + _NUMBERS + design + _TAIL + "".join(_teller(number, 2) for number in range(2 * tellers))
+
+
 def _teller(number: int, of: int) -> str:
     spare = of == len(TELLERS)
     lines = f'[[tellers]]\nname = "{TELLERS[number]}"\naddress = "127.0.0.1:900{number}"\n'

@@ -25,6 +25,7 @@ from anon.wire.cbor import decode
 from anon.wire.messages import parse_seed, study_seed
 from anon.wire.packets import parse_published
 from anon.wire.strict_json import read_json
+from benchmarks.vectors.learned import counted_model, demand_alike, summed_results
 from benchmarks.vectors.made import Case, Plain
 
 Given = Mapping[str, Any]
@@ -174,6 +175,18 @@ def _models(given: Given) -> Plain:
     return {"form": read_json(text).get("form", "tables")}
 
 
+def _learned_counts(given: Given) -> Plain:
+    demand_alike(given["result"], counted_model(_read(given, "manifest"), given["counts"]))
+    return {}
+
+
+def _learned_sums(given: Given) -> Plain:
+    kind = "rows" if read_json(given["result"]).get("form") == "rows" else "model"
+    public = bytes.fromhex(given.get("given", ""))
+    demand_alike(given["result"], summed_results(_read(given, "manifest"), given["sums"], public)[kind])
+    return {}
+
+
 ASKED: Final[dict[str, Callable[[Given], Plain]]] = {
     "manifests": _manifests,
     "cbor": _cbor,
@@ -193,4 +206,6 @@ ASKED: Final[dict[str, Callable[[Given], Plain]]] = {
     "sums": _sums,
     "ends": _ends,
     "models": _models,
+    "learned-counts": _learned_counts,
+    "learned-sums": _learned_sums,
 }

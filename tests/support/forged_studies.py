@@ -194,10 +194,10 @@ class Forge:
         first = next(place for place in self.bodies if place[0] == "transcript")
         self.insert(documents, first)
         self.learned = part.learn(self.manifest, documents, found.tallies)
-        for place in (("seed", 1), ("model", 0), ("report", 0)):
+        for place in (("seed", 1), *self.learned.results, ("report", 0)):
             self.bodies.pop(place, None)
         self.bodies["seed", 1] = encode_seed(self.study, self.score_value)
-        self.bodies["model", 0] = self.learned.model.to_json().encode()
+        self.bodies |= self.learned.results
         return self.report()
 
     def report(self) -> Forge:

@@ -77,6 +77,9 @@ class WhitenedMeasurements:
         whiten = np.linalg.inv(np.linalg.cholesky(noise))
         clear = whiten @ design
         strengths, turned = np.linalg.eigh(clear @ kernel @ clear.T)
+        if direction is not None:
+            # Of two opposite eigenvectors a machine gives either; the draws below would differ with the choice.
+            turned = np.where(turned.T @ (clear @ direction) < 0, -1.0, 1.0) * turned
         turning, gain = turned.T @ whiten, kernel @ clear.T @ turned
         z = turning @ values
         expected = np.zeros(len(z)) if direction is None else turned.T @ (clear @ direction)

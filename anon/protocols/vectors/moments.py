@@ -57,7 +57,7 @@ class MomentSums:
     @property
     def norm_squared(self) -> int:
         """Of one unit; a peer of several records counts for as many units."""
-        squared = int((self.radius**2 + self._fourth_powers(self.radius)) / 2)
+        squared = (self.radius**2 + self._fourth_powers(self.radius)) // 2
         return rounded(squared, self.length, 1) if self._averages else squared
 
     @property

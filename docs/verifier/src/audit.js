@@ -1,22 +1,23 @@
 // A whole published folder, by the steps of docs/protocol.md, "The checks of a published study".
 //
 // Each fault names its document. Whatever is not checked is named; nothing that was not checked is said to hold.
+import { ABSTAIN_FROM } from "./additive.js";
 import { BYTES, Fault, INT, concat, demand, fields, hex, same, utf8 } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
-import { countsBody, parseCounts, rounds as histogramRounds, studyCuts, tally } from "./histogram.js";
+import { countsBody, knownShares, parseCounts, rounds as histogramRounds, studyCuts, tallies, tally } from "./histogram.js";
 import { learn, learnable } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
-import { parseModel } from "./models.js";
+import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
+import { readPage } from "./pages.js";
 import { checkPacket, fits, onlyScores, parsePacket, presentationOf, readPackets } from "./packets.js";
+import { beyondReason, resultsOf } from "./summed.js";
 import { checkCountersignatures, checkSums, parseEnd } from "./sums.js";
 
 const CLOSING = ["roster", "seed", "credentials"];
 const BUCKETED = ["roster", "credentials", "transcript"];
 const AT_ONCE = 2048;
 const MOST_NAMED = 10;
-const ABSTAIN_FROM = 0.5;
-const LEVEL = 0.015;
 const NOBODY = [
   "whether packets were left out: each member's program looks for its own in the transcripts",
   "whether members of the roster were invented: each counts as one",
@@ -40,7 +41,7 @@ export async function audit(folder, progress = () => {}) {
 class Audit {
   constructor(folder, progress) {
     Object.assign(this, { folder, progress, holds: [], faults: [], unchecked: [], bodies: new Map(), places: [], enrolled: 0, packets: 0 });
-    Object.assign(this, { reports: new Map(), tags: new Map(), readable: false, ended: null, nobody: [...NOBODY] });
+    Object.assign(this, { reports: new Map(), tags: new Map(), digests: new Map(), readable: false, ended: null, summed: [], nobody: [...NOBODY] });
   }
 
   result() {
@@ -83,6 +84,7 @@ class Audit {
     if (this.bodies.has("roster 0")) {
       await this.members();
       await this.transcripts();
+      this.pages();
       this.rounds();
     }
     this.model();
@@ -117,7 +119,7 @@ class Audit {
 
   manifestHolds() {
     const { protocol, surveys, unchecked } = this.study;
-    const cost = protocol === "histogram" ? ", and declares at least the epsilon that its surveys cost" : "";
+    const cost = protocol === "histogram" ? ", and declares at least the epsilon that its surveys cost" : protocol === "sum" ? ", and declares the rho that its sums cost, with circuits and noise that fit" : "";
     this.hold(`the manifest has its one form, with ${counted(surveys.length, "survey")}${cost}`);
     unchecked.forEach((why) => this.skip("manifest", why));
   }
@@ -147,12 +149,13 @@ class Audit {
   // Of a protocol whose rounds this page does not know: nothing of their documents is checked.
   otherOrder() {
     this.skip("heads", "the order of documents of this protocol was not checked");
-    const known = ["manifest", "given", "abandoned", "unsummed", "model", "report", ...CLOSING, "transcript"];
+    const known = ["manifest", "given", "page", "abandoned", "unsummed", "model", "report", ...CLOSING, "transcript"];
     for (const [kind, part] of this.places) if (!known.includes(kind)) this.skip(name([kind, part]), "its content was not checked");
   }
 
   results() {
-    return this.study.design === "marginals" ? [["model", 0], ["rows", 0]] : [["model", 0]];
+    const named = { marginals: ["model", "rows"], trees: ["rows"] }[this.study.design] ?? ["model"];
+    return named.map((kind) => [kind, 0]);
   }
 
   outOfOrder(first, expected) {
@@ -197,7 +200,7 @@ class Audit {
       };
       if (this.noting("tellers 0", countersigned)) this.hold(`all ${arrangement.tellers.length} tellers countersigned exactly this study`);
       this.nobody.push("whether a teller added up what it was sent, and added the noise that it should have");
-    } else if (surveys.some((survey) => survey.written)) this.skip("pages", "the pages on which members wrote were not checked");
+    } else if (surveys.some((survey) => survey.letters)) this.nobody.push("what members wrote to each other: letters are sealed");
   }
 
   ending(ended) {
@@ -348,6 +351,10 @@ class Audit {
       this.count(document, content);
       const packets = readPackets(document, bucket, content);
       if (packets.some((packet) => this.unreadable(packet))) throw new Fault("a packet that cannot be read");
+      if (this.study.slots[document.part]?.rows.some((row) => this.study.surveys[row.survey].written)) {
+        const own = chain.readTranscript(content, this.study.id).packets.map((plaintext) => hex(chain.packetDigest(plaintext)));
+        this.digests.set(document.part, [...(this.digests.get(document.part) ?? []), ...own]);
+      }
       for (const packet of packets) {
         if (!this.tags.has(packet.survey)) this.tags.set(packet.survey, []);
         this.tags.get(packet.survey).push(packet.tag);
@@ -419,6 +426,31 @@ class Audit {
     return this.value;
   }
 
+  // Packets, tokens and lengths of the pages that members wrote. The protocol's own use of them is not asked.
+  pages() {
+    const { study } = this;
+    if (!study.surveys.some((survey) => survey.written)) return;
+    for (const [kind, part] of this.places) if (kind === "page" && this.bodies.has(name([kind, part]))) this.noting(`page ${part}`, () => this.page(part));
+    this.skip("pages", "whether enough members wrote for the study to go on was not checked: it hangs on the protocol");
+  }
+
+  page(part) {
+    const { study } = this;
+    const packets = readPage(study, part, this.bodies.get(`page ${part}`));
+    for (const { survey } of study.surveys.filter((one) => one.written && one.round === part)) {
+      const own = packets.filter((packet) => packet.survey === survey);
+      demand(own.length <= this.enrolled, `${own.length} wrote, and the roster has ${this.enrolled} members`);
+      const { slot } = study.slots.find((one) => one.rows[0].survey === survey);
+      const digests = own.map((packet) => hex(chain.packetDigest(packet.plaintext))).sort().join();
+      demand(!this.readable || digests === (this.digests.get(slot) ?? []).sort().join(), "has other packets than the transcripts");
+    }
+    const { credential_key: key, N, id } = study;
+    this.issuer ??= new Issuer(key, concat(id, chain.bodyDigest(this.bodies.get("roster 0"))), N);
+    const shown = packets.map((packet) => ({ token: packet.token, context: study.slots[packet.slot].context, presentation: presentationOf(packet) }));
+    for (let at = 0; at < shown.length; at += AT_ONCE) demand(this.issuer.tokens(shown.slice(at, at + AT_ONCE)).every(Boolean), "a token does not verify");
+    this.hold(`page ${part}: ${counted(packets.length, "packet")} of members, each at its place with a token that holds${this.readable ? ", as in the transcripts" : ""}`);
+  }
+
   rounds() {
     const { protocol } = this.study;
     if (protocol === "histogram") histogramRounds(this.study).forEach((round) => this.countedRound(round));
@@ -446,6 +478,8 @@ class Audit {
       demand(body, "cannot be read with the documents there are");
       const { id, arrangement } = this.study;
       const [found] = checkSums(id, arrangement, number, body, this.enrolled, this.readable ? this.tags.get(number) ?? [] : null);
+      const { noise: [up, down] } = arrangement.sums[number];
+      this.summed[number] = { ...found, noise: [up * BigInt(arrangement.spare ? 2 : arrangement.tellers.length), down] };
       this.hold(`${place}: every teller signed the one list of ${counted(found.summed, "vector")}, and their shares make the sum`);
       if (found.leftOut) this.skip(place, `${counted(found.leftOut, "packet")} of its transcript ${found.leftOut === 1 ? "is" : "are"} not in the sum; a teller refused them, or the aggregator left them out`);
     });
@@ -460,48 +494,60 @@ class Audit {
       chain.parseSeed(this.bodies.get("seed 1"), id, chain.parseSeed(this.bodies.get("seed 0"), id, committed));
       demand(this.readable, "the transcripts cannot be counted");
     });
+    this.progress({ what: "results", done: 0, of: places.length });
     for (const place of places) this.noting(place, () => this.modelBody(place));
   }
 
   modelBody(place) {
     const read = parseModel(new TextDecoder("utf-8", { fatal: true }).decode(this.bodies.get(place)));
     this.hold(`${place} has its one spelling and form`);
-    if (!read.model) return this.skip(place, `a result of the form ${read.form} was not recomputed`);
-    const { model } = read;
-    demand(model.study === hex(this.study.id) && model.title === this.study.title, "is of another study");
-    if (this.study.protocol !== "histogram") return this.skip(place, "it was not recomputed from the sums");
-    demand(!model.form, "is of another form than its protocol's");
-    this.tables(place, model);
+    if (this.study.protocol === "histogram") this.tables(place, read);
+    else if (this.study.protocol === "sum") this.ofSums(place, read);
+    else this.skip(place, `a result of the protocol ${this.study.protocol} was not recomputed`);
   }
 
-  tables(place, model) {
-    this.cuts(model);
-    const { learning } = this.study;
-    demand(model.ensemble === learning.ensemble && model.classifier === learning.classifier, "has another ensemble or classifier than its study");
-    if (!learnable(this.study)) return this.skip(place, `its base rate, tables, chance and score, of the ${learning.classifier} classifier, were not recomputed`);
+  tables(place, { form, model, plain }) {
+    demand(form === "tables", "is of another form than its protocol's");
+    const answers = this.answers();
+    if (!learnable(this.study)) return this.skip(place, "its tables, chance and base rate were not recomputed: a survey has so many cells that it would take minutes here");
     demand(this.readable, "the transcripts cannot be counted");
-    const found = learn(this.study, this.reports, model.tables.map((one) => one.log_odds));
-    const silent = model.chance !== null && model.chance > ABSTAIN_FROM;
-    demand(near(model.base_rate, found.rate) && near(model.threshold, silent ? 0.5 : found.threshold), "its base rate or threshold is not what the transcripts give");
-    demand(model.tables.length === found.tables.length && model.tables.every((one, i) => alike(one, found.tables[i], silent, learning)), "its tables are not what the transcripts give");
-    demand(model.chance !== null && model.shown === (model.chance <= LEVEL), "says that it is shown, or not, against its own chance");
-    this.hold(`${place}: its base rate, reports and scores are those of the packets`);
-    this.hold(silent ? `${place}: its tables say nothing, as its own chance demands` : `${place}: its tables are those of the packets`);
-    this.skip(place, "its chance (how often noise alone would count as much) was not recomputed");
-    if (learning.classifier !== "soft") this.skip(place, `its log-odds were not recomputed: they are of the classifier ${learning.classifier}`);
+    const { classifier } = this.study.learning;
+    const repeated = ["soft", "additive"].includes(classifier);
+    const found = learn(this.study, tallies(this.study, this.reports), knownShares(this.study, answers), model.tables.map((one) => one.log_odds));
+    // Silent tables of a classifier that is not repeated have no log-odds here to score by.
+    if (!repeated && found.chance > ABSTAIN_FROM) found.tables.forEach((one, i) => Object.assign(one, { f1: model.tables[i]?.f1, auc: model.tables[i]?.auc }));
+    this.isWhat(place, plain, tablesOf(this.study, found, studyCuts(this.study, answers)), `the packets give${repeated ? "" : ", but for its log-odds"}`);
+    if (!repeated) this.skip(place, `its log-odds were not recomputed: they are of the classifier ${classifier}`);
   }
 
-  cuts(model) {
+  ofSums(place, { plain }) {
+    const { study } = this;
+    demand(study.surveys.every((_, i) => this.summed[i]), "its sums cannot be read");
+    const strange = beyondReason(study, this.summed[0]);
+    if (strange) return this.skip(place, strange);
+    this.found ??= resultsOf(study, this.summed, this.bodies.get("given 0"));
+    const { tables, linear, rows } = this.found;
+    const cuts = new Map(study.features.map((one) => [one.name, one.cuts]));
+    const expected = place === "rows 0" ? rowsOf(study, rows) : tables ? tablesOf(study, tables, cuts) : linearOf(study, linear);
+    this.isWhat(place, plain, expected, "the published sums give");
+  }
+
+  isWhat(place, plain, expected, source) {
+    const wrong = difference(plain, expected);
+    demand(wrong === null, `is not what the documents give: its ${wrong} differs`);
+    this.hold(`${place} is what ${source}, to a millionth of each number`);
+    if (expected.chance === null) this.nobody.push("how often noise alone would give such a model: a linear model says no chance");
+    else if (expected.chance !== undefined) this.hold(`${place}: noise alone would count as much in ${Number((100 * expected.chance).toPrecision(2))} % of such studies, as it says`);
+  }
+
+  answers() {
     const answers = new Map();
     for (const { document } of histogramRounds(this.study)) {
       const body = this.bodies.get(name(document));
       demand(body, `${name(document)}: not among the documents`);
       for (const [survey, told] of parseCounts(this.study, document, body)) answers.set(survey, told);
     }
-    for (const [feature, cuts] of studyCuts(this.study, answers)) {
-      const own = model.cuts.find((one) => one.feature === feature)?.cuts ?? [];
-      demand(own.length === cuts.length && own.every((cut, i) => near(cut, cuts[i])), `its cuts of ${feature} are not what the documents give`);
-    }
+    return answers;
   }
 
   report() {
@@ -514,6 +560,7 @@ class Audit {
     for (const [file, place] of [["report.html", "report 0"], ...this.results().map(([kind, part]) => [part ? `${kind}-${part}.json` : `${kind}.json`, name([kind, part])])]) {
       const head = this.chain.find((one) => name([one.kind, one.part]) === place);
       copies.set(file, (head && (await this.folder.read(`documents/${head.number}`))) || null);
+      if (place === "rows 0" && copies.get(file)) copies.set("rows.csv", csvOf(copies.get(file)));
     }
     const known = new Set(["heads", ...this.chain.map((head) => `documents/${head.number}`)]);
     for (const head of this.chain.filter((one) => BUCKETED.includes(one.kind))) {
@@ -534,6 +581,18 @@ class Audit {
   }
 }
 
+// Rows as comma-separated values, or nothing for a document that has none.
+function csvOf(body) {
+  try {
+    const { model } = parseModel(new TextDecoder().decode(body));
+    const spelled = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    return utf8([model.columns, ...model.rows].map((row) => `${row.map(spelled).join(",")}\n`).join(""));
+  } catch (error) {
+    if (error instanceof Fault) return null;
+    throw error;
+  }
+}
+
 // Work in batches over the buckets of a document.
 class Batch {
   constructor(work, take) {
@@ -549,16 +608,4 @@ class Batch {
     if (this.items.length) this.take(this.items, this.work(this.items));
     this.items = [];
   }
-}
-
-const near = (a, b) => Math.abs(a - b) <= Math.max(1e-6 * Math.max(Math.abs(a), Math.abs(b)), 1e-9);
-
-function alike(own, found, silent, { classifier }) {
-  const zeros = found.log_odds.map(() => 0);
-  const [odds, votes, weight] = silent ? [zeros, zeros, 0] : [found.log_odds, found.votes, found.weight];
-  const lists = (a, b) => a.length === b.length && a.every((one, i) => near(Number(one), Number(b[i])));
-  const alikeOtherwise = own.features.join("\n") === found.features.join("\n") && lists(own.cards, found.cards) && own.reports === found.reports;
-  // Silent tables of another classifier have no log-odds here to score by.
-  const scores = (silent && classifier !== "soft") || (near(own.f1, found.f1) && near(own.auc, found.auc) && near(own.weight, weight));
-  return alikeOtherwise && lists(own.log_odds, odds) && lists(own.votes, votes) && scores && own.errors.length === 0;
 }

@@ -57,7 +57,7 @@ function head(major, argument) {
   for (const [more, size] of [[24, 1], [25, 2], [26, 4], [27, 8]]) {
     if (value < 1n << BigInt(8 * size)) return concat(Uint8Array.of((major << 5) | more), spelled(value, size));
   }
-  throw new Error("no integers beyond 64 bits are written here");
+  throw new Error("a length beyond 64 bits");
 }
 
 export function encode(value) {
@@ -66,7 +66,9 @@ export function encode(value) {
   if (Array.isArray(value)) return concat(head(4, value.length), ...value.map(encode));
   if (value instanceof Map) return concat(head(5, value.size), ...[...value].flat().map(encode));
   const whole = BigInt(value);
-  return whole < 0n ? head(1, -1n - whole) : head(0, whole);
+  const size = whole < 0n ? -1n - whole : whole;
+  if (size >> 64n) return concat(Uint8Array.of(whole < 0n ? 0xc3 : 0xc2), encode(spelled(size, (size.toString(16).length + 1) >> 1)));
+  return head(whole < 0n ? 1 : 0, size);
 }
 
 export const labelled = (label, ...parts) => sha256(encode([utf8(label), ...parts]));

@@ -175,8 +175,10 @@ export function readTranscript(content, study) {
   return { slot: Number(slot), packets };
 }
 
+export const packetDigest = (packet) => labelled("anonml/1/packet-digest", packet);
+
 export function digestList(study, slot, packets) {
-  return encode([1, study, slot, packets.map((packet) => labelled("anonml/1/packet-digest", packet))]);
+  return encode([1, study, slot, packets.map(packetDigest)]);
 }
 
 export function hashedBody(document, content) {

@@ -115,7 +115,7 @@ function scoreSigns(told) {
   return sums.map(([n]) => (n > 0n ? 1 : 0));
 }
 
-function directions(feature) {
+export function directions(feature) {
   const own = feature.missing === "own" ? [[0n, 1n]] : [];
   if (feature.kind === "categorical") return [...feature.expects.map((sign) => [BigInt(sign), 1n]), ...own];
   const bins = feature.cardinality - own.length;
@@ -176,6 +176,15 @@ export function tally(survey, reports) {
   return { n: reports.length, counts };
 }
 
+// Counts to learn from, by survey of the label: of the reports that train and of those that only score. All bits train.
+export function tallies(study, reports) {
+  const of = (survey, own) => tally(survey, own ?? []);
+  return new Map(study.surveys.filter(asksLabel).map((survey) => {
+    const [train, score] = reports.get(survey.survey) ?? [[], []];
+    return [survey.survey, survey.kind === "bit" ? [of(survey, [...train, ...score])] : [of(survey, train), of(survey, score)]];
+  }));
+}
+
 // Cuts
 
 const scaled = (feature) => (feature.scale === "log" ? feature.range.map(Math.log1p) : feature.range);
@@ -234,3 +243,24 @@ export function studyCuts(study, answers) {
   return new Map(study.features.filter((one) => one.kind === "numeric").map((one) => [one.name, featureCuts(study, one, answers)]));
 }
 
+
+// How common each category is, where that is declared or finding the cuts told it.
+export function knownShares(study, answers) {
+  const found = new Map();
+  for (const feature of study.features) {
+    const own = feature.missing === "own" ? [0.01] : [];
+    if (feature.shares.length) found.set(feature.name, feature.shares);
+    else if (feature.binned) found.set(feature.name, [...binShares(study, feature, answers).map((share) => share * (1 - (own[0] ?? 0))), ...own]);
+  }
+  return found;
+}
+
+function binShares(study, feature, answers) {
+  const [first] = surveysOf(study, feature.name);
+  if (first.kind === "threshold") return [0.5, 0.5];
+  const { n, counts } = answers.get(first.survey);
+  const levels = nearestShares(unbiased(first.built, counts, n).map((one) => one / Math.max(n, 1)));
+  const edges = levelEdges(feature, first.m);
+  const places = [0, ...featureCuts(study, feature, answers).map((cut) => edges.indexOf(cut) + 1), first.m];
+  return places.slice(1).map((end, i) => levels.slice(places[i], end).reduce((all, one) => all + one, 0));
+}

@@ -1,12 +1,15 @@
-// Tables that are learned one by one from histograms: the soft ensemble and votes (docs/protocol.md, "Tables of a histogram").
-import { tally } from "./histogram.js";
-import { SCALE, nearestShares, ratio, unbiased } from "./mechanisms.js";
+// Tables of a histogram: one by one, or all by the additive model (docs/protocol.md, "Tables of a histogram").
+import { ABSTAIN_FROM, CELL_TAUS, LEVEL, chanceOf, fit, measurements, whitened } from "./additive.js";
+import { solve, sum, zeros } from "./algebra.js";
+import { SCALE, joint, nearestShares, ratio, unbiased } from "./mechanisms.js";
+import { asksLabelAlone, bitOf, coordinatesOf, gather } from "./moments.js";
 
 const EXTREME = 0.02;
-const MOST_CELLS = 400; // beyond, the linear equations take minutes here
-const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
+const MOST_CELLS = 400; // of a survey: beyond, the linear equations take minutes here
+const MOST_MERGED = 600;
 const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 const unit = (value) => clip(value, 0, 1);
+const product = (numbers) => numbers.reduce((all, one) => all * one, 1);
 
 // Unbiased shares of a survey's cells, and their covariance.
 function reconstruct(survey, { n, counts }) {
@@ -28,14 +31,6 @@ function beside(built, shares, gap, floor, scale) {
   const [first, second] = joint(built);
   const supported = plausible.map((share) => floor + gap * share);
   return (i, j) => (second + (first - second) * (plausible[i] + plausible[j]) - supported[i] * supported[j]) / scale;
-}
-
-// The chances that a report supports the true category and a given other, and two given others.
-function joint({ name, m, p, q, w }) {
-  if (name !== "subset") return [ratio(p * q, SCALE * SCALE), ratio(q * q, SCALE * SCALE)];
-  const [M, W] = [BigInt(m), BigInt(w)];
-  const pairs = m === 2 ? 0 : ratio((W - 1n) * (p * (W - 2n) + (SCALE - p) * W), SCALE * (M - 1n) * (M - 2n));
-  return [ratio(p * (W - 1n), SCALE * (M - 1n)), pairs];
 }
 
 function pool(histograms) {
@@ -90,27 +85,6 @@ function cellShares(each, shares, variance) {
   return smooth.map((share) => share / sum(smooth));
 }
 
-// Gauss with partial pivoting.
-function solve(matrix, right) {
-  const rows = matrix.map((row, i) => [...row, right[i]]);
-  const n = rows.length;
-  for (let at = 0; at < n; at++) {
-    let best = at;
-    for (let i = at + 1; i < n; i++) if (Math.abs(rows[i][at]) > Math.abs(rows[best][at])) best = i;
-    [rows[at], rows[best]] = [rows[best], rows[at]];
-    for (let i = at + 1; i < n; i++) {
-      const factor = rows[i][at] / rows[at][at];
-      for (let j = at; j <= n; j++) rows[i][j] -= factor * rows[at][j];
-    }
-  }
-  const solved = Array(n).fill(0);
-  for (let i = n - 1; i >= 0; i--) {
-    const known = sum(rows[i].slice(i + 1, n).map((one, j) => one * solved[i + 1 + j]));
-    solved[i] = (rows[i][n] - known) / rows[i][i];
-  }
-  return solved;
-}
-
 function score(logOdds, scoring, rate) {
   if (!scoring || scoring.n === 0) return { f1: (2 * rate) / (1 + 2 * rate), auc: 0.5 };
   const cells = logOdds.map((_, i) => [scoring.shares[2 * i], scoring.shares[2 * i + 1]]);
@@ -122,14 +96,88 @@ function score(logOdds, scoring, rate) {
   return { f1, auc: unit(0.5 + wins / (2 * rate * (1 - rate))) };
 }
 
-export const learnable = ({ learning, surveys }) => learning.classifier !== "additive" && surveys.every((one) => one.kind !== "histogram" || one.m <= 2 * MOST_CELLS);
+// The histogram of one of its features with the label.
+function marginal({ features, n, shares, covariance }, name, cards) {
+  const at = features.indexOf(name);
+  const below = 2 * product(cards.slice(at + 1));
+  const target = shares.map((_, cell) => 2 * (Math.floor(cell / below) % cards[at]) + (cell % 2));
+  const folded = { features: [name], n, shares: Array(2 * cards[at]).fill(0), covariance: zeros(2 * cards[at], 2 * cards[at]) };
+  target.forEach((i, cell) => {
+    folded.shares[i] += shares[cell];
+    target.forEach((j, other) => (folded.covariance[i][j] += covariance[cell][other]));
+  });
+  return folded;
+}
 
-// Base rate and tables from the reports that train and those that only score: `reports` by survey, [train, score].
-// `published`: the log-odds of its tables, where the classifier is one that is not repeated here.
-export function learn(study, reports, published) {
+const told = ({ survey, features, cards, built }, tallies, part) => ({ survey, features, cards, built, ...tallies.get(survey)[part] });
+
+// Base rate, tables and chance from what was counted: `tallies` by survey, [train, score], each { n, counts }; of one-bit
+// surveys all reports train. `guessed`: shares that are declared, or known from binning. `published`: the log-odds of its tables, where the classifier is one
+// that is not repeated here.
+export function learn(study, tallies, guessed, published) {
+  const found = study.learning.classifier === "additive" ? jointly(study, tallies, guessed) : apart(study, tallies, published);
+  if (found.chance <= ABSTAIN_FROM) return found;
+  const silent = ({ log_odds: odds }) => ({ log_odds: odds.map(() => 0), votes: odds.map(() => 0), weight: 0 });
+  const tables = study.learning.classifier === "additive" ? found.tables : found.tables.map((one) => ({ ...one, ...silent(one) }));
+  return { ...found, threshold: 0.5, tables };
+}
+
+function jointly(study, tallies, guessed) {
   const asked = study.surveys.filter((survey) => survey.kind === "histogram");
-  const { ensemble, classifier, score: named } = study.learning;
-  const of = (survey, part) => reconstruct(survey, tally(survey, reports.get(survey.survey)?.[part] ?? []));
+  const bits = study.surveys.filter((survey) => survey.kind === "bit").map((survey) => bitOf(survey, tallies.get(survey.survey)[0]));
+  const train = asked.map((survey) => told(survey, tallies, 0));
+  const scoring = asked.map((survey) => told(survey, tallies, 1));
+  const moments = gather(coordinatesOf(study.features), train, bits, guessed, study.learning.base_rate);
+  const found = declaredScore(bits);
+  return { ...additiveTables(study, moments, scoring), ...(found && { score: found }) };
+}
+
+// The published part of the additive model of any moments; `scoring`: tallies that only score, none for sums.
+export function additiveTables({ features, learning }, moments, scoring) {
+  const { logOdds, errors, chance } = fit(moments);
+  const { rate } = moments;
+  const tables = features.map(({ name, cardinality: card }) => {
+    const { place } = moments.coordinates.of.get(name);
+    const odds = place.map((at) => logOdds[at]);
+    const cohort = scoring.filter((one) => one.n > 0 && one.features.includes(name)).map((one) => marginal(reconstruct(one, one), name, one.cards));
+    const { f1, auc } = score(odds, cohort.length ? pool(cohort) : null, rate);
+    return {
+      features: [name], cards: [card], reports: moments.reports(name), f1, auc, weight: learning.score === "f1" ? f1 : auc,
+      log_odds: odds, votes: odds.map((one) => Number(one > 0)), errors: place.map((at) => errors[at]),
+    };
+  });
+  return { rate, threshold: chance > ABSTAIN_FROM ? 0.5 : rate, tables, chance };
+}
+
+// Two surveys about the declared score, at a near centre and a far one, and one about the label alone.
+function declaredScore(bits) {
+  const asked = bits.filter((bit) => bit.several);
+  const label = bits.find((bit) => !bit.several && asksLabelAlone(bit));
+  if (asked.length !== 2 || !label) return null;
+  const [near, far] = asked;
+  const reports = near.n + far.n + label.n;
+  if (!near.n || !far.n || !label.n) return { covariance: 0, error: null, chance: 1, shown: false, reports };
+  const between = far.centre - near.centre;
+  const part = clip(label.mean + label.centre - near.centre, -1, 1) / between;
+  const lean = clip((near.mean - far.mean) / between, -1, 1);
+  const covariance = near.mean + part * (far.mean - near.mean);
+  const error = Math.sqrt((1 - part) ** 2 * near.variance + part ** 2 * far.variance + lean ** 2 * label.variance);
+  const chance = normalBelow(-covariance / error);
+  return { covariance, error, chance, shown: chance <= LEVEL, reports };
+}
+
+// The standard normal's chance to lie below a point.
+export function normalBelow(point) {
+  if (Math.abs(point) > 8) return Number(point > 0);
+  let [term, total] = [point, point];
+  for (let odd = 3; Math.abs(term) > 1e-17 * Math.abs(total); odd += 2) total += term *= point ** 2 / odd;
+  return 0.5 + (total * Math.exp(-(point ** 2) / 2)) / Math.sqrt(2 * Math.PI);
+}
+
+function apart(study, tallies, published) {
+  const asked = study.surveys.filter((survey) => survey.kind === "histogram");
+  const { ensemble, classifier, score: named, base_rate: guess } = study.learning;
+  const of = (survey, part) => reconstruct(survey, tallies.get(survey.survey)[part]);
   const key = (survey) => survey.features.join("\n");
   const groups = gathered(asked, ensemble === "soft" ? key : (survey) => String(survey.survey));
   const histograms = groups.map((surveys) => pool(surveys.map((survey) => of(survey, 0))));
@@ -139,9 +187,28 @@ export function learn(study, reports, published) {
     const logOdds = classifier === "soft" ? soft(histogram, rate) : published[i];
     const { f1, auc } = score(logOdds, scored.get(key(groups[i][0])), rate);
     const { features, cards } = groups[i][0];
-    return { features, cards, reports: histogram.n, f1, auc, weight: named === "f1" ? f1 : auc, log_odds: logOdds, votes: logOdds.map((one) => Number(one > 0)) };
+    return { features, cards, reports: histogram.n, f1, auc, weight: named === "f1" ? f1 : auc, log_odds: logOdds, votes: logOdds.map((one) => Number(one > 0)), errors: [] };
   });
-  return { rate, threshold: ensemble === "soft" ? rate : 0.5, tables };
+  const chance = chanceOfTables(study.features, asked.map((survey) => told(survey, tallies, 0)), guess);
+  return { rate, threshold: ensemble === "soft" ? rate : 0.5, tables, chance };
+}
+
+// How often noise alone would count as much, in single features or in cells of several.
+function chanceOfTables(features, tables, guess) {
+  const answered = tables.filter((one) => one.n > 0);
+  if (!answered.length) return 1;
+  const names = [...new Set(answered.flatMap((one) => one.features))];
+  const single = tested(names.map((name) => features.find((one) => one.name === name)), answered, guess);
+  const merged = answered.map((one) => ({ ...one, features: [one.features.join("\n")], cards: [product(one.cards)] }));
+  const cells = new Map(merged.map((one) => [one.features[0], one.cards[0]]));
+  if (answered.every((one) => one.features.length === 1) || sum([...cells.values()]) > MOST_MERGED) return single;
+  const plain = [...cells].map(([name, cardinality]) => ({ name, cardinality, kind: "categorical", missing: "" }));
+  return Math.min(1, 2 * Math.min(single, tested(plain, merged, guess)));
+}
+
+function tested(features, tables, guess) {
+  const moments = gather(coordinatesOf(features.map((one) => ({ ...one, expects: [] }))), tables, [], new Map(), guess);
+  return chanceOf(whitened(measurements(moments)), CELL_TAUS);
 }
 
 function gathered(surveys, key) {
@@ -149,3 +216,5 @@ function gathered(surveys, key) {
   for (const survey of surveys) groups.set(key(survey), [...(groups.get(key(survey)) ?? []), survey]);
   return [...groups.values()];
 }
+
+export const learnable = ({ surveys }) => surveys.every((one) => one.kind !== "histogram" || one.m <= 2 * MOST_CELLS);

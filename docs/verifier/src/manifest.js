@@ -1,6 +1,7 @@
 // The manifest: its form, and for a histogram everything that it must declare (docs/protocol.md, "The fields of a manifest").
 import { BYTES, FLOAT, LIST, TEXT, decode, demand, encode, fields, isBytes, typeOf } from "./bytes.js";
 import { studyId } from "./chain.js";
+import { checkSumDesign } from "./designs.js";
 import { addresses, bytes, different, float, floatText, int, line, list, matching, oneOf, plain, small, table, text } from "./forms.js";
 import { checkHistogram } from "./histogram.js";
 import { mechanism, supported } from "./mechanisms.js";
@@ -162,7 +163,7 @@ const LEARNING = table(
   },
 );
 
-const RECORDS = table({ most: small(1, 10_001), unit: oneOf("person", "record") }, { least: small(2, 10_001) }, (made, at) =>
+const RECORDS = table({ most: small(1, 50_001), unit: oneOf("person", "record") }, { least: small(2, 50_001) }, (made, at) =>
   demand((made.least ?? 1) <= made.most, `${at}.least: at most most`));
 
 const GIVEN = table({ name: named, description: line, digest: bytes(32), length: small(1, 2 ** 20 + 1) }, {}, (made, at) =>
@@ -214,8 +215,9 @@ function checkSlots(made, at) {
 
 // The manifest of a study, or a Fault. `unchecked`: rules of its design that are not recomputed here.
 export function parseManifest(data) {
-  const made = MANIFEST(decode(data), "manifest");
-  made.data = data;
+  const plain = decode(data);
+  const made = MANIFEST(plain, "manifest");
+  Object.assign(made, { data, plain });
   made.id = studyId(data);
   made.N = made.slots.length;
   made.tokenSize = 48 * 7 + 32 * (made.N + 4);
@@ -233,13 +235,15 @@ export function parseManifest(data) {
   return made;
 }
 
-// What a study must declare. Of a histogram all of it; of other protocols the parts that all studies have.
+// All that a study of histograms or sums must declare; of other protocols the parts that all studies have.
 export function checkStudy(made) {
   const { timetable } = made;
   for (const { survey, window } of made.surveys) {
     const inside = timetable.settled <= window.opens && window.closes <= timetable.ends;
     demand(inside, `manifest: survey ${survey} is open outside the study's timetable`);
   }
+  demand(!made.records || made.design === "trees" || made.records.most <= 10_000, "manifest: at most 10,000 records of a member");
   if (made.protocol === "histogram") checkHistogram(made);
+  else if (made.protocol === "sum") checkSumDesign(made);
   else made.unchecked.push("the rules of its design: circuits, noise, lengths and cost were not recomputed");
 }

@@ -96,6 +96,14 @@ export function supported(made, report) {
   return set;
 }
 
+// The chances that a report supports the true category and a given other, and two given others.
+export function joint({ name, m, p, q, w }) {
+  if (name !== "subset") return [ratio(p * q, SCALE * SCALE), ratio(q * q, SCALE * SCALE)];
+  const [M, W] = [BigInt(m), BigInt(w)];
+  const pairs = m === 2 ? 0 : ratio((W - 1n) * (p * (W - 2n) + (SCALE - p) * W), SCALE * (M - 1n) * (M - 2n));
+  return [ratio(p * (W - 1n), SCALE * (M - 1n)), pairs];
+}
+
 // (count - q n) / (p - q), with one division of integers.
 export function unbiased(made, counts, n) {
   return counts.map((count) => ratio(BigInt(count) * SCALE - made.q * BigInt(n), made.p - made.q));

@@ -1,5 +1,6 @@
 // The JSON of published results: one spelling, and what a model must be (docs/protocol.md, "Models").
-import { demand } from "./bytes.js";
+import { LEVEL } from "./additive.js";
+import { demand, hex } from "./bytes.js";
 import { different, float, floatText, int, list, oneOf, small, table, text } from "./forms.js";
 import { FEATURE, LABEL } from "./manifest.js";
 
@@ -137,6 +138,10 @@ const CUTS = table({ feature: text, cuts: list(float) }, {}, (made, at) =>
 
 const SCORE = table({ covariance: anyFloat, error: (value, at) => (value === null ? null : anyFloat(value, at)), chance: within(0, 1), shown: flag, reports: small(0, 2 ** 53) });
 
+const BELIEF = table({
+  features: small(0, 2 ** 53), heard: within(0, 1), members: small(0, 2 ** 53), against: within(0, 1), contradicted: flag, enough: small(0, 2 ** 53),
+});
+
 const named = (made, at) => {
   demand(different([...made.features.map((feature) => feature.name), made.label.name]), `${at}: a name means two things`);
 };
@@ -147,7 +152,7 @@ const TABLES = table(
     classifier: oneOf("soft", "logistic", "tree", "additive"), base_rate: within(0, 1), threshold: within(0, 1), tables: list(TABLE),
     chance, shown: flag,
   },
-  { score: SCORE, belief: (value, at) => demand(value instanceof Map, `${at}: expected a table`) },
+  { score: SCORE, belief: BELIEF },
   (made, at) => {
     demand(made.base_rate > 0 && made.base_rate < 1 && made.features.length, `${at}: expected a base rate between 0 and 1, and features`);
     named(made, at);
@@ -182,7 +187,12 @@ const LINEAR = table(
   },
 );
 
-const FORMS = { linear: LINEAR };
+const ROWS = table({ form: oneOf("rows"), version: one, study: text, title: text, columns: list(text), rows: list(list(text), 1_000_000) }, {}, (made, at) => {
+  demand(made.columns.length && different(made.columns), `${at}.columns: expected different names`);
+  demand(made.rows.every((row) => row.length === made.columns.length), `${at}.rows: expected a text for every column`);
+});
+
+const FORMS = { linear: LINEAR, rows: ROWS };
 
 // A valid result in its one spelling: { form, model, plain }. `model` is null for a form that is not read here.
 export function parseModel(source) {
@@ -191,6 +201,50 @@ export function parseModel(source) {
   const form = plain.has("form") ? plain.get("form") : "tables";
   demand(["tables", "linear", "ensemble", "rows"].includes(form), "model: of an unknown form");
   demand(`${spelledJson(plain)}\n` === source, "model: not in its one spelling");
-  if (form === "ensemble" || form === "rows") return { form, model: null, plain };
-  return { form, model: (FORMS[form] ?? TABLES)(plain, "model"), plain };
+  return { form, model: form === "ensemble" ? null : (FORMS[form] ?? TABLES)(plain, "model"), plain };
+}
+
+// Results as they must be
+
+const whole = (numbers) => numbers.map(BigInt);
+const heading = ({ id, title }) => ({ version: 1n, study: hex(id), title });
+
+// Tables of `found`, as a study publishes them; `cuts` of numeric features by name.
+export function tablesOf(study, found, cuts) {
+  const { plain, learning, features } = study;
+  const told = { ...heading(study), label: plain.get("label"), features: plain.get("features"), ensemble: learning.ensemble, classifier: learning.classifier };
+  if (study.protocol === "sum") Object.assign(told, { ensemble: "soft", classifier: "additive" });
+  const tables = found.tables.map((one) => ({ ...one, cards: whole(one.cards), reports: BigInt(one.reports), votes: whole(one.votes) }));
+  const made = { ...told, base_rate: found.rate, threshold: found.threshold, tables, chance: found.chance, shown: found.chance <= LEVEL };
+  made.cuts = features.filter((one) => one.kind === "numeric").map(({ name }) => ({ feature: name, cuts: cuts.get(name) }));
+  if (found.score) made.score = { ...found.score, reports: BigInt(found.score.reports) };
+  if (found.belief) made.belief = { ...found.belief, ...Object.fromEntries(["features", "members", "enough"].map((name) => [name, BigInt(found.belief[name])])) };
+  return made;
+}
+
+const columnOf = ({ name, range: [low, high] }) => ({ name, centre: (low + high) / 2, width: (high - low) / 2, reach: 1n });
+
+export function linearOf(study, { names, target, weights, intercept }) {
+  const of = (name) => study.features.find((one) => one.name === name);
+  const features = names.map((name) => study.plain.get("features")[study.features.indexOf(of(name))]);
+  const told = { ...heading(study), form: "linear", label: study.plain.get("label"), features, columns: names.map((name) => columnOf(of(name))) };
+  return { ...told, weights, intercept, target: target && columnOf(of(target)), threshold: 0.5, chance: null, shown: null, ...(study.records && { many: true }) };
+}
+
+export const rowsOf = (study, { columns, rows }) => ({ ...heading(study), form: "rows", columns, rows });
+
+// The first field in which a published result differs, or null: floats are compared up to rounding.
+export function difference(published, expected) {
+  const keys = [...new Set([...published.keys(), ...Object.keys(expected)])].sort();
+  return keys.find((key) => !alike(published.get(key), expected[key])) ?? null;
+}
+
+const near = (a, b) => Math.abs(a - b) <= Math.max(1e-6 * Math.max(Math.abs(a), Math.abs(b)), 1e-9);
+
+function alike(own, found) {
+  if (typeof own === "number" && typeof found === "number") return near(own, found);
+  if (Array.isArray(own) && found?.length !== undefined && typeof found !== "string") return own.length === found.length && own.every((one, i) => alike(one, found[i]));
+  if (!(own instanceof Map) || found === null || typeof found !== "object") return own === found;
+  const other = found instanceof Map ? Object.fromEntries(found) : found;
+  return own.size === Object.keys(other).length && difference(own, other) === null;
 }

@@ -3,8 +3,8 @@ import {
   BYTES, INT, LIST, TEXT, compare, decode, demand, fields, isBytes, labelled, number, same, strictlySorted, typeOf, utf8,
 } from "./bytes.js";
 import { signedBy } from "./chain.js";
+import { MODULUS, leaderShare } from "./designs.js";
 
-const MODULUS = 4611686018427387897n * 2n ** 66n + 1n;
 const ELEMENT = 16;
 const PAIRS = [[0, 1], [0, 2], [1, 2]];
 const ONION = /^[a-z2-7]{56}\.onion:80$/;
@@ -31,6 +31,7 @@ export function parseArrangement(part) {
   demand(sums.length, "arrangement: expected a sum");
   const place = ({ round, slot }) => 256 * round + slot;
   demand(sums.every((one, i) => i === 0 || place(sums[i - 1]) < place(one)), "arrangement: expected each round and slot once, in order");
+  demand(sums.every((one) => one.share === sums[0].share), "arrangement: expected shares of the same lengths in all sums");
   return { part, minimum: Number(minimum), tellers, spare: seconds.length > 0, sums };
 }
 
@@ -58,7 +59,7 @@ function sum(plain) {
   demand(parameters.every((one) => typeOf(one) === INT && one > 0n && one < 1n << 64n), "sum: expected parameters of 1 or more");
   demand([numerator, denominator].every((one) => one > 0n && one < 1n << 64n), "sum: expected a variance above 0");
   demand(common(numerator, denominator) === 1n, "sum: expected a variance in lowest terms");
-  return { round: Number(round), slot: Number(slot), length: lengthOf(kind, parameters) };
+  return { round: Number(round), slot: Number(slot), kind, parameters, noise: [numerator, denominator], length: lengthOf(kind, parameters), share: leaderShare({ kind, parameters }) };
 }
 
 const common = (a, b) => (b ? common(b, a % b) : a);

@@ -2,21 +2,24 @@
 import { concat, decode, demand, hex, spelled, unhex } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
-import { parseCounts, rounds, studyCuts } from "./histogram.js";
+import { knownShares, parseCounts, rounds, studyCuts } from "./histogram.js";
+import { learn } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { mechanism, supported } from "./mechanisms.js";
-import { parseModel } from "./models.js";
+import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
 import { checkPacket, parsePacket, presentationOf, readPackets } from "./packets.js";
+import { resultsOf } from "./summed.js";
 import { checkCountersignatures, checkSums, parseEnd } from "./sums.js";
 
-const TEXTS = new Set(["kind", "name", "p", "q", "model"]);
+const TEXTS = new Set(["kind", "name", "p", "q", "model", "result"]);
 
 // Inputs as a file has them, with what the file shares: bytes are hexadecimal there.
 function read(given, shared) {
   const filled = (value) => (typeof value === "string" && value.startsWith("@") ? shared[value.slice(1)] : value);
   const made = {};
   for (const [name, value] of Object.entries(given)) {
-    if (Array.isArray(value)) made[name] = value.map((one) => unhex(filled(one)));
+    if (name === "sums" || name === "counts") made[name] = filled(value);
+    else if (Array.isArray(value)) made[name] = value.map((one) => unhex(filled(one)));
     else made[name] = typeof value === "string" && !TEXTS.has(name) ? unhex(filled(value)) : value;
   }
   return made;
@@ -27,6 +30,20 @@ function manifest(given) {
 }
 
 const issuer = (given) => new Issuer(given.key, given.header, given.packets);
+
+// Many cases are about one input.
+const found = new WeakMap();
+
+function once(input, work) {
+  if (!found.has(input)) found.set(input, work());
+  return found.get(input);
+}
+
+function isWhat(plain, expected) {
+  const wrong = difference(plain, expected);
+  demand(wrong === null, `its ${wrong} is not what the inputs give`);
+  return {};
+}
 
 const ASKED = {
   manifests(given) {
@@ -106,6 +123,21 @@ const ASKED = {
   ends(given) {
     const made = manifest(given);
     return parseEnd(given.body, made.id, made.arrangement);
+  },
+  "learned-counts"(given) {
+    const made = manifest(given);
+    const tallied = new Map(Object.entries(given.counts).map(([survey, parts]) => [Number(survey), parts.map(([n, ...counts]) => ({ n, counts }))]));
+    const { model, plain } = parseModel(given.result);
+    const learned = once(given.counts, () => learn(made, tallied, knownShares(made, new Map()), model.tables.map((one) => one.log_odds)));
+    return isWhat(plain, tablesOf(made, learned, studyCuts(made, new Map())));
+  },
+  "learned-sums"(given) {
+    const made = manifest(given);
+    const sums = given.sums.map(([values, summed, up, down]) => ({ values: values.map(BigInt), summed, noise: [BigInt(up), BigInt(down)] }));
+    const { tables, linear, rows } = once(given.sums, () => resultsOf(made, sums, given.given));
+    const { form, plain } = parseModel(given.result);
+    const cuts = new Map(made.features.map((one) => [one.name, one.cuts]));
+    return isWhat(plain, form === "rows" ? rowsOf(made, rows) : tables ? tablesOf(made, tables, cuts) : linearOf(made, linear));
   },
   models: (given) => ({ form: parseModel(given.model).form }),
 };

@@ -1,0 +1,420 @@
+// The results that follow from published sums (docs/protocol.md, "Models of sums").
+import { ABSTAIN_FROM, LEVEL, UNCERTAIN_RELATION, indicatorCovariance } from "./additive.js";
+import { applied, dot, eigen, range, solve, sum, zeros } from "./algebra.js";
+import { demand } from "./bytes.js";
+import { CELLS, RULE_SCALE, shapeOf } from "./designs.js";
+import { drawnRows } from "./graphical.js";
+import { directions } from "./histogram.js";
+import { additiveTables, normalBelow } from "./learn.js";
+import { ratio } from "./mechanisms.js";
+import { alike, coordinatesOf, guessError, invertible, kept, measuredOf, pairsOf, seconds } from "./moments.js";
+
+const [UNIT, LARGEST] = [65536n, 2 ** 53];
+const ABOVE = 1 + 2 ** -40;
+const clip = (value, low, high) => Math.min(Math.max(value, low), high);
+const nine = (value) => Number(value.toPrecision(9));
+const mean = (numbers) => sum(numbers) / numbers.length;
+const product = (numbers) => numbers.reduce((all, one) => all * one, 1);
+
+// The nearest integer to a / b, b > 0, ties to even.
+export function nearest(a, b) {
+  let [whole, left] = [a / b, a % b];
+  if (left < 0n) [whole, left] = [whole - 1n, left + b];
+  return 2n * left > b || (2n * left === b && whole % 2n) ? whole + 1n : whole;
+}
+
+const evenly = (value) => {
+  const floor = Math.floor(value);
+  const left = value - floor;
+  return left > 0.5 || (left === 0.5 && floor % 2) ? floor + 1 : floor;
+};
+
+// The results of a study of sums: { model } or { model, rows }. `sums`: of each round its values, how many are in it, and
+// the variance of all tellers' noise as a ratio. `given`: the public rows, if any.
+export function resultsOf(study, sums, given) {
+  const [survey] = study.surveys;
+  if (["tables", "marginals"].includes(survey.kind)) return tables(study, survey, sums[0]);
+  if (survey.kind === "scores") return { tables: rule(study, sums) };
+  const [intercept, ...weights] = (LINEAR[survey.kind] ?? (() => demand(false, "of no known sum")))(study, survey, sums, given);
+  return { linear: { weights: weights.map(bounded), intercept: bounded(intercept), ...linearParts(study, survey) } };
+}
+
+// A sentence about tables with a cell that no members make; the last digits of their equations say nothing.
+export function beyondReason({ surveys: [{ kind }] }, { values, summed, noise }) {
+  const far = BigInt(summed) + BigInt(Math.ceil(20 * Math.sqrt(ratio(...noise))));
+  const strange = ["tables", "marginals"].includes(kind) && values.some((one) => one > far || one < -far);
+  return strange ? `it was not recomputed: a count of its sum is not one that ${summed} members and the tellers' noise make` : "";
+}
+
+const bounded = (weight) => clip(weight, -LARGEST, LARGEST);
+
+// Names of the features with a weight, and of the one that is predicted.
+function linearParts(study, survey) {
+  const target = survey.kind === "moments" && !survey.parameters[1] ? survey.features.at(-1) : null;
+  const columns = survey.kind === "moments" ? survey.features : study.features.map((one) => one.name);
+  return { names: columns.filter((name) => name !== target), target };
+}
+
+// Linear models: the intercept first, then the weights
+
+const LINEAR = {
+  gradient(study, survey, sums) {
+    const { parameters, columns } = { ...survey, ...shapeOf(survey) };
+    const { many } = shapeOf(survey);
+    const [scale, , , step, perStep, momentum, perMomentum, last] = parameters;
+    let standing = { weights: Array(columns).fill(0n), speeds: Array(columns).fill(0n), totals: Array(columns).fill(0n) };
+    sums.forEach(({ values, summed, noise: [up, down] }, round) => {
+      const own = values.slice(0, columns);
+      const [members, squares] = [BigInt(summed), own.reduce((all, one) => all + one * one, 0n)];
+      let units = members;
+      if (many.record) units = [nearest(values[columns], scale), members].reduce((a, b) => (a > b ? a : b));
+      if (many.record && units > members * many.most) units = members * many.most;
+      const left = squares * down - BigInt(columns) * up;
+      const factor = squares && left > 0n ? [left * step * UNIT, squares * down * perStep * units * scale] : [0n, 1n];
+      const speeds = own.map((entry, i) => nearest(momentum * standing.speeds[i] * factor[1] - factor[0] * entry * perMomentum, perMomentum * factor[1]));
+      const edge = UNIT * UNIT;
+      const weights = speeds.map((speed, i) => standing.weights[i] + speed).map((one) => (one > edge ? edge : one < -edge ? -edge : one));
+      const counted = BigInt(round) + 1n > BigInt(sums.length) - last;
+      standing = { weights, speeds, totals: counted ? standing.totals.map((one, i) => one + weights[i]) : standing.totals };
+    });
+    return standing.totals.map((total) => ratio(total, last * UNIT));
+  },
+
+  moments(study, { features, cards, parameters }, [{ values, noise }]) {
+    const reaches = [Math.min(...cards), ...cards, ...(parameters[1] ? [Number(parameters[1])] : [])];
+    const size = reaches.length;
+    const matrix = zeros(size, size);
+    let at = 0;
+    for (let i = 0; i < size; i++) for (let j = i; j < size; j++) matrix[i][j] = matrix[j][i] = Number(values[at++]);
+    const right = matrix.slice(0, -1).map((row) => row[size - 1]);
+    const { values: found, vectors } = eigen(matrix.slice(0, -1).map((row) => row.slice(0, -1)));
+    const positive = found.map((one) => Math.max(one, 0));
+    const added = Math.max(Math.sqrt(ratio(...noise)) * Math.sqrt(right.length), 1e-9 * Math.max(...positive), 1e-300);
+    const parts = vectors.map((row, k) => dot(row, right) / (positive[k] + added));
+    const weights = right.map((_, i) => sum(vectors.map((row, k) => row[i] * parts[k])));
+    const stretch = parameters[1] ? 2 : 1;
+    return weights.map((weight, i) => stretch * nine((weight * reaches[i]) / reaches.at(-1)));
+  },
+
+  weights(study, { parameters }, [{ values, summed }]) {
+    const [scale, , , , , up, down] = parameters;
+    const unit = summed * Number(scale) * ratio(up, down) * Math.sqrt(values.length);
+    return values.map((one) => Number(one) / unit);
+  },
+
+  votes(study, { parameters }, [{ values, summed }], given) {
+    const [scale, many, , up, down, normUp, normDown] = parameters;
+    const [norm, length] = [ratio(normUp, normDown), values.length];
+    const rows = publicRows(study, given, Number(many), norm);
+    const votes = values.map((one) => ratio(one, BigInt(summed) * scale));
+    return transferred(rows, votes, ratio(up, down)).map((weight) => nine(weight) / (norm * Math.sqrt(length)));
+  },
+};
+
+// The w of least (1 / N) sum log(2 cosh(w.x / 2)) - w.s + (lambda / 2) |w|^2, by Newton's steps.
+function transferred(rows, votes, strength) {
+  const loss = (own) => mean(rows.map((row) => dot(row, own) / 2).map((half) => Math.abs(half) + Math.log1p(Math.exp(-2 * Math.abs(half))))) - dot(votes, own) + (strength * dot(own, own)) / 2;
+  let weights = votes.map(() => 0);
+  for (let step = 0; step < 100; step++) {
+    const halves = rows.map((row) => Math.tanh(dot(row, weights) / 2));
+    const slope = weights.map((one, i) => sum(rows.map((row, k) => row[i] * halves[k])) / (2 * rows.length) - votes[i] + strength * one);
+    const curvature = weights.map((_, i) => weights.map((__, j) => sum(rows.map((row, k) => row[i] * row[j] * (1 - halves[k] ** 2))) / (4 * rows.length) + (i === j ? strength : 0)));
+    const moved = solve(curvature, slope);
+    const [at, before] = [(length) => weights.map((one, i) => one - length * moved[i]), loss(weights)];
+    let length = 1;
+    while (loss(at(length)) > before && length > 2 ** -40) length /= 2;
+    weights = at(length);
+    if (Math.max(...slope.map(Math.abs)) < 1e-14) break;
+  }
+  return weights;
+}
+
+const NUMBER = /^\s*[+-]?(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?\s*$/;
+
+// Public rows, each a 1 and then the features' values from -1 to 1, as a vector of length 1 at most.
+function publicRows(study, given, many, norm) {
+  const wrong = "given 0: expected a table of finite numbers, one column for each feature";
+  demand(given, "given 0: not among the documents");
+  const [first, ...lines] = commaSeparated(new TextDecoder("utf-8", { ignoreBOM: true }).decode(given));
+  const names = study.features.map((one) => one.name);
+  demand(first && [...first].sort().join("\n") === [...names].sort().join("\n"), wrong);
+  demand(lines.every((line) => line.length === first.length && line.every((text) => NUMBER.test(text))), wrong);
+  const found = lines.map((line) => line.map((text) => Number(text.replaceAll("_", ""))));
+  demand(found.every((line) => line.every(Number.isFinite)), wrong);
+  demand(found.length === many, `given 0: expected ${many} rows, got ${found.length}`);
+  const longest = norm * Math.sqrt(names.length + 1) * ABOVE;
+  return found.map((line) => {
+    const reals = study.features.map(({ name, range: [low, high] }) => clip((line[first.indexOf(name)] - (low + high) / 2) / ((high - low) / 2), -1, 1));
+    const row = [1, ...reals].map((real) => real / longest);
+    const length = Math.sqrt(dot(row, row));
+    return length <= 1 / ABOVE ? row : row.map((real) => real / (length * ABOVE));
+  });
+}
+
+// RFC 4180: fields between commas, in quotation marks where they hold some of these signs.
+function commaSeparated(text) {
+  const rows = [];
+  for (const line of text.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n")) rows.push(line.split(",").map((one) => one.replace(/^"(.*)"$/, "$1").replaceAll('""', '"')));
+  return rows;
+}
+
+// Tables of counts
+
+function tables(study, survey, summed) {
+  const moments = summedMoments(study, survey, summed);
+  const found = { tables: additiveTables(study, moments, []) };
+  if (survey.kind === "tables") return found;
+  return { ...found, rows: drawnRows(study, tablesOf(survey, summed), summed, moments.rate, Number(survey.parameters[0])) };
+}
+
+// Each block's shares, which sum up to 1, and the variance of the noise on each.
+function tablesOf(survey, { values, summed, noise }) {
+  const variance = ratio(...noise) / summed ** 2;
+  let start = 0;
+  return shapeOf(survey).blocks.map((block) => {
+    const shares = values.slice(start, (start += block.length)).map((cell) => Number(cell) / summed);
+    const off = (1 - sum(shares)) / shares.length;
+    return { ...block, shares: shares.map((share) => share + off), variance, shape: [...block.cards, ...(block.labelled ? [2] : [])] };
+  });
+}
+
+// Sums of a table over all axes but some, flat, and how many cells are in each.
+export function marginal({ shares, shape }, axes) {
+  const steps = shape.map((_, i) => product(shape.slice(i + 1)));
+  const found = new Float64Array(product(axes.map((axis) => shape[axis])));
+  shares.forEach((share, cell) => (found[axes.reduce((at, axis) => at * shape[axis] + (Math.floor(cell / steps[axis]) % shape[axis]), 0)] += share));
+  return { cells: found, merged: shares.length / found.length };
+}
+
+function summedMoments(study, survey, summed) {
+  const all = tablesOf(survey, summed);
+  const coordinates = coordinatesOf(study.features);
+  const { size, features } = coordinates;
+  const guess = study.learning.base_rate;
+  const { rate, rateError } = summedRate(all.filter((one) => one.labelled), guess, summed.summed);
+  const [shares, contrast, variance] = [new Float64Array(size), new Float64Array(size), new Float64Array(size).fill(Infinity)];
+  for (const { name, card, place } of features) {
+    const own = all.filter((one) => one.features.includes(name));
+    const told = study.features.find((one) => one.name === name).shares;
+    const found = own.map((one) => categoryShares(one, name));
+    const common = summedShares(found, told.length ? told : undefined, card);
+    place.forEach((at, i) => (shares[at] = common[i]));
+    const labelled = own.filter((one) => one.labelled).map((one) => labelledShares(one, name));
+    if (!labelled.length) continue;
+    const precision = labelled.map((one) => 1 / one.variance);
+    const pooled = range(card).map((i) => sum(labelled.map((one, k) => precision[k] * ((1 - rate) * one.cells[2 * i + 1] - rate * one.cells[2 * i]))) / sum(precision));
+    place.forEach((at, i) => ([contrast[at], variance[at]] = [pooled[i] - mean(pooled), (rate ** 2 + (1 - rate) ** 2) / sum(precision)]));
+  }
+  const [second, secondVariance] = seconds(coordinates, all.flatMap((one) => pairsOf(one.features).map((names) => {
+    const { cells, merged } = marginal(one, names.map((name) => one.features.indexOf(name)));
+    const wide = one.cards[one.features.indexOf(names[1])];
+    return { names, block: range(cells.length / wide).map((i) => cells.slice(i * wide, (i + 1) * wide)), weight: 1 / (one.variance * merged) };
+  })));
+  const made = { coordinates, rate, rateError, shares, contrast, variance, second, secondVariance, bits: [], reports: () => summed.summed };
+  return { ...made, noise: () => summedNoise(made, summed.summed) };
+}
+
+function labelledShares(table, name) {
+  const { cells, merged } = marginal(table, [table.features.indexOf(name), table.shape.length - 1]);
+  return { cells, variance: table.variance * merged };
+}
+
+function categoryShares(table, name) {
+  const { cells, merged } = marginal(table, [table.features.indexOf(name)]);
+  return { cells, variance: table.variance * merged };
+}
+
+function summedRate(tables, guess, units) {
+  const [rates, precision] = [[guess], [1 / guessError(guess) ** 2]];
+  if (tables.length) {
+    const each = tables.map((one) => 4 / (one.variance * one.shares.length));
+    const found = tables.map((one) => sum(one.shares.filter((_, cell) => cell % 2)));
+    precision.push(1 / (1 / sum(each) + (guess * (1 - guess)) / units));
+    rates.push(dot(each, found) / sum(each));
+  }
+  return { rate: clip(dot(rates, precision) / sum(precision), 0.01, 0.99), rateError: sum(precision) ** -0.5 };
+}
+
+function summedShares(found, guess, card) {
+  let precision = 1 / (((guess ? 0.1 : 0.3) * 2) / Math.max(card, 2)) ** 2;
+  const total = (guess ?? alike(card)).map((share) => share * precision);
+  for (const { cells, variance } of found) {
+    cells.forEach((share, i) => (total[i] += share / variance));
+    precision += 1 / variance;
+  }
+  const shares = total.map((one) => Math.max(one / precision, 0.005));
+  return shares.map((share) => share / sum(shares));
+}
+
+// Who takes part, with the covariance of the categories themselves, the tellers' noise, and the base rate's error.
+function summedNoise(moments, units) {
+  const { coordinates, rate, rateError, shares, variance, secondVariance } = moments;
+  const { covariance } = indicatorCovariance(moments);
+  const whole = covariance.map((row) => row.map((one) => ((rate * (1 - rate)) / units) * one));
+  const common = new Float64Array(coordinates.size);
+  for (const { place, card, name } of coordinates.features) {
+    const apart = coordinates.features.filter((other) => other.name !== name && !Number.isFinite(secondVariance[place[0]][other.place[0]])).length;
+    const own = Number.isFinite(variance[place[0]]) ? variance[place[0]] : 0;
+    const middle = mean(place.map((at) => shares[at]));
+    place.forEach((i) => {
+      place.forEach((j) => (whole[i][j] = whole[i][j] * (1 + UNCERTAIN_RELATION * apart) + own * ((i === j) - 1 / card)));
+      common[i] = shares[i] - middle;
+    });
+  }
+  whole.forEach((row, i) => row.forEach((_, j) => (row[j] += rateError ** 2 * common[i] * common[j])));
+  return kept(invertible(whole, coordinates.features), variance);
+}
+
+// The calibrated rule
+
+const MIDDLES = [-1.25, -0.4, 0.25, 1.1];
+const [WAY, SLOPE, SLOPE_ERROR, INTERCEPT_ERROR, CURVED, SPIKE] = [0.98, 1, 0.6, 0.7, 0.5, 0.8];
+const [CHANCES, SIZES] = [[0.1, 0.25, 0.5, 1], [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]];
+const [RAREST, FAR, WEAK] = [0.02, 2.17 + 1.645, 0.5];
+const sigmoid = (odds) => (odds >= 0 ? 1 / (1 + Math.exp(-odds)) : Math.exp(odds) / (1 + Math.exp(odds)));
+
+function rule(study, sums) {
+  const cards = study.features.map((one) => one.cardinality);
+  const told = study.features.map((one) => (one.expects.length ? directions(one) : Array(one.cardinality).fill([0n, 1n])).map(([a, b]) => Number(a) / Number(b)));
+  const heard = told.filter((own) => own.some((one) => one !== 0)).length;
+  const parts = told.map((own) => own.map((one) => one / Math.sqrt(Math.max(1, heard))));
+  const { mark, told: entries } = shapeOf(study.surveys[0]);
+  const [first, ...rounds] = sums;
+  const noise = ratio(...first.noise) / Number(mark) ** 2;
+  const cells = first.values.slice(0, CELLS).map((one) => ratio(one, mark));
+  const guess = study.learning.base_rate;
+  const found = calibrated(cells, first.summed, noise, guess);
+  const means = rounds.map(({ values, summed, noise: own }) => {
+    const whole = Number(RULE_SCALE) * summed;
+    return { means: values.slice(0, entries).map((one) => ratio(one, BigInt(whole))), noise: ratio(...own) / whole ** 2 };
+  });
+  const corrections = corrected(cards, found, first.summed, means);
+  let start = 0;
+  const odds = parts.map((own) => {
+    const moved = corrections.slice(start, (start += own.length - 1));
+    return own.map((one, at) => evenly(65536 * (found.slope * one + dot(moved, codeOf(own.length, at)))) / 65536);
+  });
+  const intercept = evenly(65536 * found.intercept) / 65536;
+  const chance = Math.min(1, 2 * normalBelow(-Math.abs(found.z)));
+  const against = normalBelow(found.z);
+  const tables = study.features.map(({ name, cardinality }, i) => ({
+    features: [name], cards: [cardinality], reports: first.summed, f1: 0, auc: 0.5, weight: 0, log_odds: odds[i], votes: odds[i].map((one) => Number(one > 0)), errors: [],
+  }));
+  const belief = { features: heard, heard: heardOf(parts, found.slope, odds), members: first.summed, against, contradicted: against <= LEVEL, enough: enough(noise, guess) };
+  return { rate: clip(sigmoid(intercept), 1e-6, 1 - 1e-6), threshold: chance > ABSTAIN_FROM ? 0.5 : found.rate, chance, tables, belief };
+}
+
+// The corner of a regular simplex that stands for a category.
+function codeOf(card, category) {
+  const stretch = Math.sqrt(card / (card - 1));
+  return range(card - 1).map((i) => (stretch * (category < i + 1 ? 1 : category === i + 1 ? -(i + 1) : 0)) / Math.sqrt((i + 1) * (i + 2)));
+}
+
+const spread = (numbers) => mean(numbers.map((one) => (one - mean(numbers)) ** 2));
+
+function heardOf(parts, slope, odds) {
+  if (slope < 0) return 1;
+  const declared = sum(parts.map((own) => spread(own.map((one) => slope * one))));
+  const corrections = sum(parts.map((own, i) => spread(own.map((one, at) => odds[i][at] - slope * one))));
+  return corrections ? corrections / (declared + corrections) : 0;
+}
+
+function enough(noise, guess) {
+  const squares = sum(MIDDLES.map((one) => (one - mean(MIDDLES)) ** 2));
+  const told = ((guess * (1 - guess) * squares) / MIDDLES.length) * WEAK ** 2;
+  const wide = noise * ((1 - guess) ** 2 + guess ** 2) * squares;
+  const people = (FAR * (FAR + Math.sqrt(FAR ** 2 + 4 * wide * WEAK ** 2))) / (2 * told);
+  const step = 10 ** Math.max(0, Math.trunc(Math.log10(people)) - 1);
+  return Math.ceil(people / step) * step;
+}
+
+// Shares of noisy counts, drawn towards being alike by the noise.
+function drawnTogether(counts, noise) {
+  const [middle, bins] = [mean(counts), counts.length];
+  const squares = sum(counts.map((one) => (one - middle) ** 2));
+  const part = middle > 0 && squares > 0 ? Math.max(0, 1 - ((bins - 1) * noise) / squares) : 0;
+  const found = counts.map((one) => (part ? Math.max(RAREST, (1 + (part * (one - middle)) / middle) / bins) : 1 / bins));
+  return found.map((one) => one / sum(found));
+}
+
+function calibrated(cells, people, noise, guess) {
+  const [no, yes] = [0, 1].map((label) => cells.filter((_, i) => i % 2 === label));
+  const told = (1 + (sum(yes) - sum(no)) / people) / 2;
+  const doubt = (MIDDLES.length * noise) / (2 * people ** 2) + (guess * (1 - guess)) / people;
+  const known = 1 / guessError(guess) ** 2;
+  const rate = clip((guess * known + told / doubt) / (known + 1 / doubt), RAREST, 1 - RAREST);
+  const wide = noise * ((1 - rate) ** 2 + rate ** 2);
+  const shares = drawnTogether(yes.map((one, i) => one * rate + no[i] * (1 - rate)), wide);
+  const moved = MIDDLES.map((one) => one - dot(shares, MIDDLES));
+  const error = Math.sqrt(wide * dot(moved, moved) + people * rate * (1 - rate) * sum(shares.map((share, i) => share * moved[i] ** 2)));
+  const z = sum(moved.map((one, i) => one * (yes[i] * (1 - rate) - no[i] * rate))) / error;
+  const held = drawnTogether(yes.map((one, i) => one + no[i]), 2 * noise).map((share) => people * share);
+  return { rate, z, ...line(yes.map((one, i) => one - no[i]), held, noise, rate) };
+}
+
+// Slope and intercept: the mean over a grid, given the likelier way.
+function line(differences, held, noise, rate) {
+  const centre = Math.log(rate / (1 - rate));
+  const sizes = range(30).map((i) => 0.05 + 0.1 * i);
+  const weights = sizes.map((size) => -((size - SLOPE) ** 2) / (2 * SLOPE_ERROR ** 2));
+  const total = Math.log(sum(weights.map(Math.exp)));
+  const grid = [[1, WAY], [-1, (1 - WAY) / 2]].flatMap(([way, prior]) => sizes.flatMap((size, i) => range(22).map((k) => {
+    const step = -2.1 + 0.2 * k;
+    const intercept = centre + INTERCEPT_ERROR * step;
+    return { way, slope: way * size, intercept, score: Math.log(prior) + weights[i] - total - (step * step) / 2 + likelihood(differences, held, noise, way * size, intercept) };
+  })));
+  const top = Math.max(...grid.map((one) => one.score));
+  grid.forEach((one) => (one.weight = Math.exp(one.score - top)));
+  const of = (way) => grid.filter((one) => one.way === way);
+  const whole = (points) => sum(points.map((one) => one.weight));
+  const own = whole(of(1)) >= whole(of(-1)) ? of(1) : of(-1);
+  return { slope: sum(own.map((one) => one.weight * one.slope)) / whole(own), intercept: sum(own.map((one) => one.weight * one.intercept)) / whole(own) };
+}
+
+function likelihood(differences, held, noise, slope, intercept) {
+  return -sum(differences.map((told, i) => {
+    const chance = sigmoid(intercept + slope * MIDDLES[i]);
+    const variance = 2 * noise + 4 * held[i] * chance * (1 - chance);
+    return (told - held[i] * (2 * chance - 1)) ** 2 / (2 * variance) + Math.log(variance) / 2;
+  }));
+}
+
+function corrected(cards, { rate }, people, rounds) {
+  const spent = rate * (1 - rate);
+  const each = (of) => cards.flatMap((card) => Array(card - 1).fill(of(card)));
+  const falls = each((card) => (CURVED * (0.5 * spent + 0.075)) / (card - 1));
+  let [pulled, weights] = [falls.map(() => 0), falls.map(() => 0)];
+  rounds.forEach(({ means, noise }, i) => {
+    pulled = pulled.map((one, k) => one + means[k] + falls[k] * weights[k]);
+    const chance = each((card) => noise / (i + 1) + (0.6 * spent) / (people * (card - 1)));
+    weights = shrunk(cards, pulled.map((one) => one / (i + 1)), falls, chance);
+  });
+  return weights;
+}
+
+// Posterior means: of each feature all corrections are 0, or normal of size tau, averaged over both.
+function shrunk(cards, pulled, falls, noise) {
+  let start = 0;
+  const places = cards.map((card) => range(card - 1).map(() => start++));
+  const prior = Math.log((1 - SPIKE) / SPIKE / CHANCES.length / SIZES.length);
+  const found = [{ score: 0, means: pulled.map(() => 0) }];
+  for (const size of SIZES) {
+    const wide = falls.map((fall, k) => fall * fall * size ** 2 + noise[k]);
+    const odds = places.map((place) => sum(place.map((k) => (pulled[k] ** 2 / noise[k] - pulled[k] ** 2 / wide[k] - Math.log(wide[k] / noise[k])) / 2)));
+    const kept = pulled.map((one, k) => (falls[k] * size ** 2 * one) / wide[k]);
+    for (const chance of CHANCES) {
+      const each = odds.map((one) => mixed(chance, one));
+      found.push({ score: prior + sum(each.map(([score]) => score)), means: places.flatMap((place, f) => place.map((k) => each[f][1] * kept[k])) });
+    }
+  }
+  const top = Math.max(...found.map((one) => one.score));
+  const weights = found.map((one) => Math.exp(one.score - top));
+  return pulled.map((_, k) => sum(found.map((one, i) => weights[i] * one.means[k])) / sum(weights));
+}
+
+function mixed(chance, odds) {
+  if (chance === 1) return [odds, 1];
+  const top = Math.max(0, odds);
+  const [apart, own] = [(1 - chance) * Math.exp(-top), chance * Math.exp(odds - top)];
+  return [top + Math.log(apart + own), own / (apart + own)];
+}
