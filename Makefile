@@ -187,9 +187,13 @@ package: .venv/bundle/made   ## the peer as one program that needs no Python on 
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer --version
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer doctor
 
+fetch = $(BIN)/pip download --quiet --disable-pip-version-check --require-hashes --no-deps
 windows-app: .venv/base    ## one folder and a zip for a Windows with nothing installed, in dist/ and build/windows
 	@tests/parts x86_64-w64-mingw32-gcc
 	@$(call locked,.venv,build)
+	@rm -rf build/windows
+	@$(fetch) --dest build/windows/wheels -r locks/peer.txt --only-binary :all: --platform win_amd64 --implementation cp --python-version 3.11
+	@$(fetch) --dest build/windows/python -r locks/windows.txt --no-build-isolation
 	@$(BIN)/python -m bundle.windows_app
 
 .venv/briefcase/made: locks/briefcase.txt

@@ -2,9 +2,10 @@
 
     python -m bundle.windows_app [--out dist]
 
-Writes the zip and its digest, and build/windows/AnonML, the folder that is in it. All that comes from elsewhere comes
-by the hashes of `locks/`. Wheels are unpacked and not installed, and nothing of them is compiled. So the bytes are the
-same wherever the same compiler and zlib make them.
+Writes the zip and its digest, and build/windows/AnonML, the folder that is in it. `make windows-app` fetches before all
+that comes from elsewhere, by the hashes of `locks/`, into build/windows/wheels and build/windows/python. Wheels are
+unpacked and not installed, and nothing of them is compiled. So the bytes are the same wherever the same compiler and
+zlib make them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,7 @@ NAME, PACKAGES = "AnonML", "packages"
 SOURCES = Path(__file__).with_name("windows")
 COMPILER, RESOURCES = "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-windres"
 COMPILED = ("-std=c11", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-municode", "-mwindows")
-WINDOWS = ("--only-binary", ":all:", "--platform", "win_amd64", "--implementation", "cp", "--python-version", "3.11")
-_PIP = (
-    sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes",
-)
+FETCHED = ROOT / "build" / "windows"
 
 
 def launcher(version: str, program: Path) -> None:
@@ -86,21 +84,16 @@ def _put(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def folder(root: Path, place: Path) -> None:
-    """The folder of the sources below `root`, made anew."""
+def folder(root: Path, place: Path, fetched: Path) -> None:
+    """The folder of the sources below `root`, made anew from them and from what was fetched."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     version = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     launcher(version, place / f"{NAME}.exe")
-    with TemporaryDirectory() as fetched:
-        ours, wheels, source = (Path(fetched) / name for name in ("ours", "wheels", "python"))
-        for words in (
-            ("--dest", str(wheels), *WINDOWS, "-r", str(root / "locks" / "peer.txt")),
-            ("--dest", str(source), "--no-build-isolation", "-r", str(root / "locks" / "windows.txt")),
-        ):
-            subprocess.run([*_PIP, *words], check=True)
-        python(next(source.iterdir()), place / "python")
-        for wheel in (build(root, ours), *sorted(wheels.iterdir())):
+    (source,) = (fetched / "python").iterdir()
+    python(source, place / "python")
+    with TemporaryDirectory() as ours:
+        for wheel in (build(root, Path(ours)), *sorted((fetched / "wheels").iterdir())):
             unpacked(wheel, place / PACKAGES)
     shutil.copyfile(root / "LICENSE", place / "LICENSE.txt")
 
@@ -116,9 +109,9 @@ def packed(place: Path, at: int, file: Path) -> None:
             archive.writestr(entry, path.read_bytes(), compresslevel=9)
 
 
-def release(root: Path, out: Path, place: Path) -> list[Path]:
+def release(root: Path, out: Path, place: Path, fetched: Path = FETCHED) -> list[Path]:
     """The zip of the sources below `root` and its digest, written to `out`; `place` becomes the folder."""
-    folder(root, place)
+    folder(root, place, fetched)
     (described,) = (place / PACKAGES).glob("anonml-*.dist-info")
     archive = out / f"{NAME}-{described.stem.partition('-')[2]}-windows.zip"
     packed(place, seconds(root), archive)
@@ -130,5 +123,5 @@ def release(root: Path, out: Path, place: Path) -> list[Path]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    for written in release(ROOT, parser.parse_args().out, ROOT / "build" / "windows" / NAME):
+    for written in release(ROOT, parser.parse_args().out, FETCHED / NAME):
         sys.stdout.write(f"{written}\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import time
 import zipfile
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ pytest.importorskip("selenium", reason="selenium is missing: install the extra `
 
 from anon.kit.testnet import PrivateNetwork
 from anon.route.tor import TorKeeper
-from bundle.windows_app import release
 from peer.desktop.login import run_key
 from tests.docs.newcomer_walk import COLUMNS
 from tests.docs.walking import Steps, until
@@ -53,9 +53,10 @@ class Walk:
 
 
 @pytest.fixture(scope="session")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("zip")
-    return release(ROOT, folder, folder / "folder")[0]
+def archive() -> Path:
+    subprocess.run(["make", "windows-app"], cwd=ROOT, check=True, timeout=1800)
+    (made,) = (ROOT / "dist").glob("AnonML-*-windows.zip")
+    return made
 
 
 def unpacked(windows: Desktop, archive: Path, name: str = NEW) -> Path:
@@ -67,7 +68,7 @@ def unpacked(windows: Desktop, archive: Path, name: str = NEW) -> Path:
 
 
 def walk(windows: Desktop, archive: Path, course: Course, *route: str) -> Walk:
-    """What a student does, each action counted. The study begins once the page is there: no busy machine is late."""
+    """A student's actions, each counted. The study begins once the page is there: no busy machine is late."""
     found = Walk()
     found.steps.done.append("unpack the zip")
     program = unpacked(windows, archive)
@@ -81,9 +82,9 @@ def walk(windows: Desktop, archive: Path, course: Course, *route: str) -> Walk:
         browser.open(link)
         _keep(browser, "windows-1-welcome", 520)
         found.steps.press(browser, "Begin")
-        invited = course.open(max(6.0, found.seconds / 4))
+        invited = course.open(min(20.0, max(6.0, found.seconds / 6)))
         _take_part(browser, windows, found.steps, invited)
-        until(lambda: _is_sent(browser), "a packet is acknowledged", LONGEST)
+        until(lambda: _is_sent(browser), "a packet is acknowledged", 2 * LONGEST)
         _keep(browser, "windows-4-sent", 540)
     found.audit = course.audit()
     return found
