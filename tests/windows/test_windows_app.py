@@ -31,7 +31,8 @@ from tests.windows.course import MEMBERS, Course
 from tests.windows.desktop import ICON, LONGEST, OUT, Desktop, cut, desktop, is_calm, lacking
 
 pytestmark = [
-    pytest.mark.process, pytest.mark.browser, pytest.mark.soak, pytest.mark.skipif(bool(lacking()), reason=lacking()),
+    pytest.mark.process, pytest.mark.browser, pytest.mark.timeout(1800),
+    pytest.mark.skipif(bool(lacking()), reason=lacking()),
 ]
 ROOT = Path(__file__).resolve().parents[2]
 MOST_ACTIONS = 10
@@ -101,13 +102,13 @@ def _take_part(browser: Browser, windows: Desktop, steps: Steps, link: str) -> N
     browser.type("#minimum_cohort", str(MEMBERS))
     steps.press(browser, "Import, and read what is asked")
     decide = browser.find("section.decide").rect
-    _keep(browser, "windows-3-decide", int(decide["y"] + decide["height"]) + 24)
+    _keep(browser, "windows-3-decide", int(decide["y"] + decide["height"]) + 24, int(decide["y"]) - 170)
     steps.press(browser, "Yes, take part")
     assert "You take part" in browser.text, browser.text[:500]
 
 
-def _keep(browser: Browser, name: str, bottom: int) -> None:
-    cut(browser.shot(name, OUT), (0, 0, WIDTH, bottom))
+def _keep(browser: Browser, name: str, bottom: int, top: int = 0) -> None:
+    cut(browser.shot(name, OUT), (0, top, WIDTH, bottom))
 
 
 def _is_sent(browser: Browser) -> bool:
@@ -131,6 +132,7 @@ def _demand_sent(found: Walk) -> None:
     assert found.audit["packets"] == found.audit["enrolled"] == MEMBERS
 
 
+@pytest.mark.soak
 def test_a_student_with_nothing_installed_sends_a_packet_and_ends_the_program_in_order(
     archive: Path, tmp_path: Path
 ) -> None:
@@ -193,6 +195,7 @@ def test_links_and_the_start_at_login_find_a_newer_version(archive: Path, tmp_pa
         windows.run("reg", "query", r"HKCU\Software\Classes\anonml", code=1)
 
 
+@pytest.mark.soak
 @pytest.mark.tor
 def test_a_student_with_nothing_installed_sends_a_packet_through_tor(
     archive: Path, tmp_path: Path, private_tor: PrivateNetwork, monkeypatch: pytest.MonkeyPatch
