@@ -161,7 +161,7 @@ def test_a_student_with_nothing_installed_sends_a_packet_and_ends_the_program_in
 
 
 def test_links_and_the_start_at_login_find_a_newer_version(archive: Path, tmp_path: Path) -> None:
-    """Both are of the user's registry alone. A click on a link opens the page that begins with it."""
+    """Both are of the user's registry alone. A link that is handed over opens the page that begins with it."""
     with desktop(tmp_path / "windows") as windows:
         old = unpacked(windows, archive)
         windows.run(old, "--register")
@@ -177,7 +177,7 @@ def test_links_and_the_start_at_login_find_a_newer_version(archive: Path, tmp_pa
         assert "/enter?token=" in windows.opened()
         for key in (command, RUN):
             assert f"{NEWER}\\AnonML\\AnonML.exe" in windows.run("reg", "query", key)
-        windows.run("start", LINK)
+        windows.run(new, LINK)  # as the command in the registry has it: Wine's `start` looks for no user's own schemes
         link = windows.opened()
         with chromium(windows.folder / "profile") as browser:
             browser.open(link)
