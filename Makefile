@@ -32,7 +32,7 @@ IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
 test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
-.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs languages
+.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package windows-app deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -186,6 +186,15 @@ package: .venv/bundle/made   ## the peer as one program that needs no Python on 
 		--hidden-import _cffi_backend --hidden-import webbrowser --exclude-module aggregator bundle/peer_program.py
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer --version
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer doctor
+
+fetch = $(BIN)/pip download --quiet --disable-pip-version-check --require-hashes --no-deps
+windows-app: .venv/base    ## one folder and a zip for a Windows with nothing installed, in dist/ and build/windows
+	@tests/parts x86_64-w64-mingw32-gcc
+	@$(call locked,.venv,build)
+	@rm -rf build/windows
+	@$(fetch) --dest build/windows/wheels -r locks/peer.txt --only-binary :all: --platform win_amd64 --implementation cp --python-version 3.11
+	@$(fetch) --dest build/windows/python -r locks/windows.txt --no-build-isolation
+	@$(BIN)/python -m bundle.windows_app
 
 .venv/briefcase/made: locks/briefcase.txt
 	@/usr/bin/python3 -m venv .venv/briefcase

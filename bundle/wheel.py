@@ -57,7 +57,7 @@ def build(root: Path, out: Path) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / file, target)
             target.chmod(0o644)
-        command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(_seconds(root))]
+        command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(seconds(root))]
         done = subprocess.run(
             command, cwd=copy, env=for_child(Child.OWN), check=True, capture_output=True, text=True
         )
@@ -74,7 +74,7 @@ def _files(root: Path) -> list[Path]:
     return sorted(path.relative_to(root) for path in found if path.is_file() and "__pycache__" not in path.parts)
 
 
-def _seconds(root: Path) -> int:
+def seconds(root: Path) -> int:
     asked = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
     told = subprocess.run(asked, env=for_child(Child.PROGRAM), check=False, capture_output=True, text=True)
     return int(os.environ.get("SOURCE_DATE_EPOCH") or told.stdout.strip() or UNKNOWN_TIME)
@@ -91,7 +91,7 @@ def parts(root: Path, wheel: Path) -> dict[str, Any]:
         "version": version,
         "hashes": [{"alg": "SHA-256", "content": digest}],
     }
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_seconds(root)))
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds(root)))
     components = [one for lock, scope in LOCKS.items() for one in _locked(root / "locks" / f"{lock}.txt", scope)]
     return {
         "bomFormat": "CycloneDX",

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import json
 import os
 import socket
 import subprocess
@@ -119,7 +118,7 @@ class Server:
         """The program and its arguments."""
         if getattr(sys, "frozen", False) or not Path(sys.executable).name.lower().startswith(("python", "pypy")):
             return [sys.executable, self._word]
-        program = _PROGRAM.format(paths=json.dumps(self._paths()), module=self._module)
+        program = _PROGRAM.format(paths=ascii(self._paths()), module=self._module)
         return [interpreter(), "-I", "-S", "-B", "-c", program]
 
 

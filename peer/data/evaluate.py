@@ -7,6 +7,7 @@ no keys (`peer.data.making`), or for the owner alone.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -31,8 +32,9 @@ class Evaluate(Protocol):
     def __call__(self, work: Work, seconds: float) -> Awaitable[bytes]: ...
 
 
-LOOK_SECONDS = 5.0
-"""How long the owner's own values may take to be looked up, and records to be counted, before consent."""
+LOOK_SECONDS = 20.0 if sys.platform == "win32" else 5.0
+"""How long the owner's own values may take to be looked up, and records to be counted, before consent. On Windows each
+look starts a program."""
 
 
 def by_deadline(sleep: process.Sleep = asyncio.sleep) -> Evaluate:

@@ -120,7 +120,7 @@ def _command() -> list[str]:
         return [sys.executable, WORD]
     found = [importlib.util.find_spec(name) for name in _NEEDED]
     paths = sorted({str(Path(spec.origin).resolve().parents[1]) for spec in found if spec and spec.origin})
-    return [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM.format(paths=json.dumps(paths))]
+    return [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM.format(paths=ascii(paths))]
 
 
 _CHILDREN = Children()

@@ -1,4 +1,5 @@
-"""How a desktop is asked to show a notification: over D-Bus, by `notify-send`, or on macOS by `osascript`."""
+"""How a desktop is asked to show a notification: over D-Bus, by `notify-send`, on macOS by `osascript`, and on Windows
+by the icon of `AnonML.exe`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 from anon.errors import Refused, because
 from anon.machine.environment import Child, for_child
 from anon.machine.extras import install
+from peer.desktop import launcher
 from peer.desktop.login import macos
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
@@ -24,6 +26,8 @@ _SHOWN_MILLISECONDS = 15_000
 
 def notices_here() -> Tell:
     """This system's way. Raises `Refused` with what to install."""
+    if sys.platform == "win32":
+        return _by_icon
     if sys.platform == "darwin" and shutil.which("osascript"):
         return _by_osascript
     if sys.platform == "linux":
@@ -63,6 +67,11 @@ async def _by_notify_send(sentence: str) -> None:
 
 async def _by_osascript(sentence: str) -> None:
     await _by_program(*macos.notice(TITLE, sentence))
+
+
+async def _by_icon(sentence: str) -> None:
+    if not await asyncio.to_thread(launcher.notified, sentence):
+        raise Refused("start AnonML.exe: on Windows its icon shows the notifications")
 
 
 async def _by_program(*words: str) -> None:

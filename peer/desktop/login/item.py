@@ -13,6 +13,8 @@ from anon.errors import Refused
 SUMMARY = "AnonML peer: does what is due at its own times"
 CARRIED = ("ANONML_TOR", "ANONML_TORRC")
 """Variables that name files: they decide which tor is used. The passphrase is never among what is written."""
+LAUNCHER = "AnonML.exe"
+"""Of the folder for Windows (`bundle/windows`), where it lies beside the folder of the Python."""
 
 
 def _plain(_item: object, _attribute: object, words: tuple[str, ...]) -> None:
@@ -47,14 +49,16 @@ def login_item(program: tuple[str, ...], home: Path, route: str, environment: Ma
 
 def own_program(executable: str, system: str = sys.platform) -> tuple[str, ...]:
     """The words that start this very installation: a program that brings its Python along (it is what runs, and is not
-    called python), or the Python that runs it.
+    called python, or it is Windows' `AnonML.exe` above the Python's folder), or the Python that runs it.
 
     `-P` keeps files that lie where it is started from being imported instead of the program's own parts.
     """
     python = Path(executable)
     if not python.name.lower().startswith(("python", "pypy")):
         return (executable,)
-    windowless = python.with_name("pythonw.exe")
+    launcher, windowless = python.parent.with_name(LAUNCHER), python.with_name("pythonw.exe")
+    if system == "win32" and launcher.exists():
+        return (str(launcher),)
     if system == "win32" and windowless.exists():
         python = windowless
     return (str(python), "-P", "-m", "anonml")

@@ -15,7 +15,7 @@ import pytest
 
 from anon.errors import Refused
 from peer.desktop.login import macos, run_key, systemd_unit, xdg_autostart
-from peer.desktop.login.item import LoginItem, login_item, own_program
+from peer.desktop.login.item import LAUNCHER, LoginItem, login_item, own_program
 
 pytestmark = pytest.mark.process
 
@@ -177,6 +177,8 @@ def test_paths_are_absolute_and_a_bundle_starts_itself(monkeypatch: pytest.Monke
     assert own_program("/venv/bin/python3.12") == ("/venv/bin/python3.12", "-P", "-m", "anonml")
     (tmp_path / "pythonw.exe").touch()
     assert own_program(str(tmp_path / "python.exe"), "win32")[0] == str(tmp_path / "pythonw.exe")
+    (tmp_path.parent / LAUNCHER).touch()
+    assert own_program(str(tmp_path / "python.exe"), "win32") == (str(tmp_path.parent / LAUNCHER),)
 
 
 def test_a_child_that_runs_out_of_memory_ends_no_peer() -> None:
