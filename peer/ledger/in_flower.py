@@ -1,4 +1,4 @@
-"""The ledger around a Flower ClientApp (flwr 1.20 or later, its Message API).
+"""The ledger around a Flower ClientApp (flwr 1.42, its Message API).
 
 A reply is made anew: of the journal's bytes, the declared constants and the identifiers of the question. Nothing of
 the reply that training made goes along, nor of an error that it raised. Messages of other kinds than training are
