@@ -34,7 +34,7 @@ from peer.rules.promise import budget_name
 
 MOST_NUMBERS: Final = 2**22
 """Of a message. Exact noise takes some 50 microseconds for each of them."""
-MOST_ROUNDS: Final = 100_000
+MOST_ROUNDS: Final = 10_000
 MOST_RHO: Final = 100 * NANO
 _NORMS: Final = (Fraction(1, 2**30), Fraction(2**30))
 _FINE: Final = 64
@@ -192,7 +192,9 @@ class Declaration:
             if (offered.dtype, offered.shape) != (known.dtype, known.shape):
                 return say(
                     "the array {name} is declared as {declared} and came as {came}",
-                    name=Quoted(name), declared=_form(known.dtype, known.shape), came=_form(offered.dtype, offered.shape),
+                    name=Quoted(name),
+                    declared=_form(known.dtype, known.shape),
+                    came=_form(offered.dtype, offered.shape),
                 )
         for name in declared:
             return say("the declared array {name} is missing", name=Quoted(name))
@@ -208,7 +210,8 @@ class Declaration:
         `offer` passed `fault`; None is the declared missing answer, zeros, and so is every value that is not finite.
         `base`: what the server sent, where the job is relative.
         """
-        under = [number for array in self.arrays for number in _finite(base[array.name])] if base else [0.0] * self.length
+        sent = [base[array.name] for array in self.arrays] if base else []
+        under = [number for numbers in sent for number in _finite(numbers)] or [0.0] * self.length
         exact = [0] * self.length
         if offer is not None:
             values = [value for array in self.arrays for value in offer.arrays[array.name].values]
@@ -258,7 +261,7 @@ class Declaration:
             say("All rounds together cost {cost}.", cost=with_odds(self.total)),
             say("It hides all that this computer holds, and so each person and each record in it."),
             say("It is taken from your budget for {budget}.", budget=budget_name(self.budget)),
-            *((say("Beside it go the same numbers every time: {constants}.", constants=constants),) if constants else ()),
+            *([say("Beside it go the same numbers each time: {constants}.", constants=constants)] if constants else []),
             say("Anything else is refused, and you are told."),
             say("That you take part, how long training takes and that a round was refused is seen by the server."),
         )

@@ -16,16 +16,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from nvflare.apis.dxo import DXO, from_shareable
-from nvflare.apis.event_type import EventType
-from nvflare.apis.filter import Filter, FilterChainType, FilterContextKey, FilterSource
-from nvflare.apis.fl_constant import FLContextKey, ReturnCode
-from nvflare.apis.shareable import ReservedHeaderKey, Shareable, make_reply
-from nvflare.app_common.logging.constants import is_log_streaming_allowed
-
 from anon.errors import Refused
 from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declared
 from peer.ledger.node import LOG, Node
+
+try:
+    from nvflare.apis.dxo import DXO, from_shareable
+    from nvflare.apis.event_type import EventType
+    from nvflare.apis.filter import Filter, FilterChainType, FilterContextKey, FilterSource
+    from nvflare.apis.fl_constant import FLContextKey, ReturnCode
+    from nvflare.apis.shareable import ReservedHeaderKey, Shareable, make_reply
+    from nvflare.app_common.logging.constants import is_log_streaming_allowed
+except ModuleNotFoundError:  # outside NVFlare this module can be imported, and its filter does nothing
+    Filter = object
 
 ROUND: Final = "current_round"
 WEIGHTS: Final = "WEIGHTS"

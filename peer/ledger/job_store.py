@@ -21,13 +21,13 @@ from peer.rules.promise import not_left, too_dear
 from peer.store import rows
 from peer.store.store import Store
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS federated_jobs (job BLOB PRIMARY KEY, terms BLOB NOT NULL, state TEXT NOT NULL, "
-    "reason TEXT NOT NULL DEFAULT '') STRICT",
-    # Only the last message is kept. A row without one keeps its round from ever being answered a second time.
-    "CREATE TABLE IF NOT EXISTS federated_rounds (job BLOB NOT NULL, round BLOB NOT NULL, message BLOB, "
-    "PRIMARY KEY (job, round)) STRICT",
-)
+_JOBS = """CREATE TABLE IF NOT EXISTS federated_jobs (
+    job BLOB PRIMARY KEY, terms BLOB NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT ''
+) STRICT"""
+# Only the last message is kept. A row without one keeps its round from ever being answered a second time.
+_ROUNDS = """CREATE TABLE IF NOT EXISTS federated_rounds (
+    job BLOB NOT NULL, round BLOB NOT NULL, message BLOB, PRIMARY KEY (job, round)
+) STRICT"""
 
 
 class JobState(StrEnum):
@@ -88,8 +88,8 @@ class JobStore(Store):
         if self._has_tables() and self._rows("SELECT job FROM federated_jobs WHERE job = ?", terms.job):
             return
         with self._writing("policy") as connection:
-            for table in _TABLES:
-                connection.execute(table)
+            connection.execute(_JOBS)
+            connection.execute(_ROUNDS)
             connection.execute(
                 "INSERT OR IGNORE INTO federated_jobs (job, terms, state) VALUES (?, ?, ?)",
                 (terms.job, terms.to_bytes(), JobState.ASKED),
@@ -154,9 +154,10 @@ class JobStore(Store):
         return bool(self._rows(named)[0]["found"])
 
     def _job(self, row: sqlite3.Row, ledger: Ledger) -> FederatedJob:
-        answered = self._rows("SELECT count(*) AS found FROM federated_rounds WHERE job = ?", row["job"])[0]["found"]
-        terms = Declaration.from_bytes(row["terms"])
-        return FederatedJob(terms, JobState(row["state"]), from_store(row["reason"]), answered, ledger.entry(row["job"]))
+        counted = "SELECT count(*) AS found FROM federated_rounds WHERE job = ?"
+        answered = self._rows(counted, row["job"])[0]["found"]
+        terms, state = Declaration.from_bytes(row["terms"]), JobState(row["state"])
+        return FederatedJob(terms, state, from_store(row["reason"]), answered, ledger.entry(row["job"]))
 
 
 def _row(connection: sqlite3.Connection, job: bytes) -> Any:

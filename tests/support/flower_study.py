@@ -88,9 +88,8 @@ class Curious(FedAvg):
                 content = reply.content
                 told["records"] = sorted(content)
                 told["metrics"] = {name: dict(values) for name, values in content.metric_records.items()}
-                told["arrays"] = {
-                    name: [str(array.numpy().dtype), array.numpy().tolist()] for name, array in content["arrays"].items()
-                }
+                arrays = {name: array.numpy() for name, array in content["arrays"].items()}
+                told["arrays"] = {name: [str(array.dtype), array.tolist()] for name, array in arrays.items()}
             self.seen.append(told)
         return super().aggregate_train(server_round, replies)
 

@@ -75,7 +75,7 @@ class Curious(Controller):
         }
         if "DXO" in result:
             dxo = from_shareable(result)
-            told |= {"kind": str(dxo.data_kind), "meta": {key: value for key, value in dxo.meta.items()}}
+            told |= {"kind": str(dxo.data_kind), "meta": dict(dxo.meta)}
             told["arrays"] = {name: [str(array.dtype), array.tolist()] for name, array in dxo.data.items()}
         self.told.append(told)
 
