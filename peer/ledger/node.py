@@ -62,12 +62,12 @@ class Node:
         """
         if (stored := self.begin(name)) is not None:
             return stored
-        if (base is None) == self.terms.relative:
-            raise Refused(say("the server sent no arrays as they are declared, or they are not asked for"))
+        if self.terms.relative and base is None:
+            raise Refused(say("the server sent no arrays as they are declared"))
         if offer is not None and (fault := self.terms.fault(offer)) is not None:
             self.stop(fault)
             raise Refused(say("{fault}; nothing left, and the job is stopped", fault=fault))
-        message = self.terms.perturbed(offer, base, self.random_bytes)
+        message = self.terms.perturbed(offer, base if self.terms.relative else None, self.random_bytes)
         with self._opened() as store:
             return store.release(self.terms.job, _key(name), message)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -127,12 +128,14 @@ def test_a_paused_home_answers_nothing(tmp_path: Path) -> None:
     here.finish("1", offer())
 
 
-def test_a_relative_job_needs_what_the_server_sent_and_no_other_takes_it(tmp_path: Path) -> None:
-    base = {"weight": [0.0] * 6, "bias": [0.0] * 2}
+def test_a_relative_job_needs_what_the_server_sent(tmp_path: Path) -> None:
+    here = node(tmp_path / "relative", terms(relative=True))
     with pytest.raises(Refused, match="the server sent no arrays"):
-        node(tmp_path / "relative", terms(relative=True)).finish("1", offer())
-    with pytest.raises(Refused, match="the server sent no arrays"):
-        node(tmp_path / "plain", terms()).finish("1", offer(), base)
+        here.finish("1", offer())
+    far = {"weight": [1e6] * 6, "bias": [1e6] * 2}
+    assert min(struct.unpack("<6f2d", here.finish("1", offer(), far))) > 9e5
+    plain = node(tmp_path / "plain", terms()).finish("1", offer(), far)
+    assert max(struct.unpack("<6f2d", plain)) < 1e3, "another job takes nothing of what the server sent"
 
 
 async def test_a_restored_home_answers_no_round_that_its_original_may_have_answered(tmp_path: Path) -> None:
@@ -215,7 +218,7 @@ def test_killed_at_each_point_a_round_is_charged_once_and_has_one_noise(tmp_path
     node(home, terms(), agreed=False)
     assert _child(lambda: _life(home, wire), point)
     _assert_once(home, wire)
-    if known(home).state is not JobState.STOPPED:
+    if not (_asked(home) and known(home).state is JobState.STOPPED):
         _child(lambda: _life(home, wire))
     _assert_once(home, wire)
     assert wire.read_bytes() and _spent(home) == terms().rho
@@ -227,7 +230,7 @@ def test_killed_at_any_moment_a_round_is_charged_once_and_has_one_noise(tmp_path
     home, wire, random = tmp_path / "home", tmp_path / "wire", Random(f"killed {number}")
     node(home, terms(), agreed=False)
     for _ in range(4):
-        if known(home).state is JobState.STOPPED if _asked(home) else False:
+        if _asked(home) and known(home).state is JobState.STOPPED:
             break
         _child(lambda: _life(home, wire), kill_after=random.random() * 0.2)
         _assert_once(home, wire)
