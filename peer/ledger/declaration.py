@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import isfinite
@@ -90,6 +90,10 @@ class DeclaredArray:
         return struct.pack(f"<{self.size}{_KINDS[self.dtype]}", *(min(max(value, -most), most) for value in values))
 
 
+def _all(arrays: Iterable[DeclaredArray]) -> tuple[DeclaredArray, ...]:
+    return tuple(arrays)
+
+
 @frozen
 class OfferedArray:
     """An array that training would send, as its framework describes it; `values` are read only after its form."""
@@ -122,7 +126,7 @@ class Declaration:
 
     title: str
     asked_by: str
-    arrays: tuple[DeclaredArray, ...] = field(converter=tuple)
+    arrays: tuple[DeclaredArray, ...] = field(converter=_all)
     norm: Fraction
     rounds: int
     rho: int

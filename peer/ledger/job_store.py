@@ -114,7 +114,7 @@ class JobStore(Store):
                 rows.write_entry(connection, ledger.return_rest(job), job)
             connection.execute("UPDATE federated_rounds SET message = NULL WHERE job = ?", (job,))
 
-    def stop(self, job: bytes, reason: str) -> None:
+    def halt(self, job: bytes, reason: str) -> None:
         """Something undeclared came: nothing more leaves until the owner was asked again."""
         with self._writing("end") as connection:
             if _state(connection, job) is JobState.AGREED:

@@ -36,6 +36,10 @@ REFUSED: Final = "refused by the ledger of the data's owner"
 LOG: Final = logging.getLogger("anonml.ledger")
 
 
+def _place(path: str | Path) -> Path:
+    return Path(path).expanduser()
+
+
 @frozen
 class Node:
     """A job in a home. `random_bytes` must be the operating system's; `now` gives unix seconds.
@@ -43,7 +47,7 @@ class Node:
     It opens the home for each call, so it may be copied to other processes.
     """
 
-    home: Path = field(converter=lambda path: Path(path).expanduser())
+    home: Path = field(converter=_place)
     terms: Declaration
     random_bytes: RandomBytes
     now: Callable[[], float]
@@ -74,7 +78,7 @@ class Node:
     def stop(self, reason: str) -> None:
         """Stop the job until its owner was asked again."""
         with self._opened() as store:
-            store.stop(self.terms.job, reason)
+            store.halt(self.terms.job, reason)
 
     @contextmanager
     def _opened(self) -> Iterator[JobStore]:
