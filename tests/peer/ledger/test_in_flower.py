@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.supercore.task_identity import TaskIdentity
 
 from peer.ledger import flower
 from peer.ledger.job_store import JobState
@@ -62,6 +63,12 @@ def test_each_nodes_ledger_is_charged_for_its_rounds_alone(study: Path) -> None:
         job = known(study / home)
         assert job.entry is not None and job.answered == 3 and job.state is JobState.AGREED
         assert (job.entry.spent, job.entry.reserved) == (job.terms.total.amount, 0)
+
+
+@pytest.fixture(autouse=True)
+def identity() -> None:
+    """As Flower sets it in each of its processes."""
+    TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
 
 
 def _question(kind: str = "train", number: object = 1, arrays: bool = False) -> Message:
