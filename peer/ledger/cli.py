@@ -14,7 +14,7 @@ from anon.errors import Malformed, Refused
 from anon.kit.terminal.foreign import framed, inline, short
 from anon.kit.terminal.options import JsonOption, picked, print_json
 from anon.kit.terminal.printing import Terminal
-from peer.ledger.declaration import declared
+from peer.ledger.declaration import declaration_of
 from peer.ledger.job_store import FederatedJob, JobState, JobStore
 from peer.opening import DEFAULT_HOME, PRIVACY, HomeOption, agreed, home_of
 from peer.view import made_ready
@@ -41,7 +41,7 @@ def federated(
     made_ready(peer_home)
     with closing(JobStore(peer_home.store_path, os.urandom)) as store:
         if file is not None:
-            store.ask(terms := declared(_existing(file)))
+            store.ask(terms := declaration_of(_existing(file)))
             job = terms.job.hex()
         jobs = {known.terms.job: known for known in store.jobs()}
         if job or yes or no:

@@ -286,12 +286,12 @@ class Declaration:
         return cls(title, asked_by, made, Fraction(*norm), rounds, rho, unit, dict(constants), relative)
 
 
-def declared(given: Declaration | Mapping[str, Any] | str | Path) -> Declaration:
+def declaration_of(given: Declaration | Mapping[str, Any] | str | Path) -> Declaration:
     """A declaration, or the one that a mapping or a TOML file holds. Raises `InvalidValue`, `Refused`, `OSError`.
 
     Keys are those of `Declaration`. Of `rho` and `epsilon` one is given, for each round; epsilon counts at delta 1e-6.
 
-    >>> job = declared({"title": "Hearts", "asked_by": "a hospital", "norm": 1, "rounds": 10, "rho": "0.01",
+    >>> job = declaration_of({"title": "Hearts", "asked_by": "a hospital", "norm": 1, "rounds": 10, "rho": "0.01",
     ...     "arrays": {"weight": {"shape": [10, 4]}}, "constants": {"num-examples": 1}})
     >>> job.length, job.total.amount, len(job.perturbed(None, None, __import__("os").urandom))
     (40, 100000000, 160)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declared
+from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declaration_of
 from peer.ledger.node import LOG, REFUSED, Node
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NUMPY: Final = "numpy.ndarray"
 _TYPES: Final = {"float32": "<f4", "float64": "<f8"}
 
 
-def flower(app: ClientApp, home: str | Path, declared_as: Declaration | Mapping[str, Any] | str | Path) -> ClientApp:
+def flower(app: ClientApp, home: str | Path, declared: Declaration | Mapping[str, Any] | str | Path) -> ClientApp:
     """The app behind the ledger of this home. Needs the extra `flower`; raises `InvalidValue` for the declaration.
 
     Any failure of its own is a refusal, of which the server learns one constant text.
@@ -37,7 +37,7 @@ def flower(app: ClientApp, home: str | Path, declared_as: Declaration | Mapping[
     from flwr.clientapp import ClientApp
     from flwr.common.constant import ErrorCode
 
-    node = Node(home, declared(declared_as), os.urandom, time.time)
+    node = Node(home, declaration_of(declared), os.urandom, time.time)
 
     class LedgerApp(ClientApp):  # type: ignore[misc]
         """The app as Flower calls it."""

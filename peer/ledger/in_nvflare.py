@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from anon.errors import Refused
-from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declared
+from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declaration_of
 from peer.ledger.node import LOG, Node
 
 try:
@@ -39,15 +39,15 @@ _FRAMEWORKS: Final = frozenset({"DXO", ReservedHeaderKey.HEADERS})
 
 
 class LedgerFilter(Filter):  # type: ignore[misc]
-    """One job's ledger. `declared_as`: the path of a TOML file, or its content. `task`: the one that is answered.
+    """One job's ledger. `declared`: the path of a TOML file, or its content. `task`: the one that is answered.
 
     A job that is relative has results of full weights, any other has differences.
     """
 
-    def __init__(self, home: str, declared_as: str | Path | Mapping[str, Any], task: str = "train") -> None:
+    def __init__(self, home: str, declared: str | Path | Mapping[str, Any], task: str = "train") -> None:
         super().__init__()
         self.home, self.task = home, task
-        self.terms = declared(declared_as)
+        self.terms = declaration_of(declared)
 
     def node(self, fl_ctx: Any) -> Node:
         """The job in its home."""

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from peer.ledger.declaration import Declaration, Offer, OfferedArray, declared
+from peer.ledger.declaration import Declaration, Offer, OfferedArray, declaration_of
 from peer.ledger.job_store import FederatedJob, JobStore
 from peer.ledger.node import Node
 from peer.store.home import PeerHome
@@ -26,7 +26,7 @@ TERMS: dict[str, Any] = {
 
 
 def terms(**changed: Any) -> Declaration:
-    return declared(TERMS | changed)
+    return declaration_of(TERMS | changed)
 
 
 def node(

@@ -19,11 +19,11 @@ from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from peer.ledger import declared, flower
+from peer.ledger import declaration_of, flower
 from peer.ledger.job_store import JobStore
 
 NODES, ROUNDS, SECRET = 2, 3, "born in 1987"
-TERMS = declared({
+TERMS = declaration_of({
     "title": "Hearts", "asked_by": "a hospital", "norm": 1, "rounds": ROUNDS, "rho": "0.02", "relative": True,
     "arrays": {"weight": {"shape": [40, 5]}, "bias": {"shape": [5], "dtype": "float64"}},
     "constants": {"num-examples": 1},

@@ -38,7 +38,7 @@ SITES = ("site-1", "site-2")
 
 def _job(folder: Path) -> Path:
     """A job whose clients train behind their ledgers, and the local policy of all sites."""
-    ledger = {"path": "tests.support.nvflare_study.SiteLedger", "args": {"home": str(folder), "declared_as": STUDY}}
+    ledger = {"path": "tests.support.nvflare_study.SiteLedger", "args": {"home": str(folder), "declared": STUDY}}
     filters = [{"tasks": ["train"], "filters": [ledger]}]
     parts = {
         "server": {"workflows": [{

@@ -19,7 +19,7 @@ from anon.errors import InvalidValue, Malformed, Refused
 from anon.ldp.epsilon import NANO
 from anon.noise import DiscreteGaussian
 from anon.protocols.cost_words import DELTA
-from peer.ledger.declaration import Declaration, Offer, OfferedArray, declared
+from peer.ledger.declaration import Declaration, Offer, OfferedArray, declaration_of
 from peer.ledger.job_store import JOB_TABLE, JobEvent, JobState
 from tests.support.federated import TERMS, known, node, offer, opened, terms
 
@@ -141,7 +141,7 @@ def test_the_noise_is_that_of_the_declared_rho_for_a_replaced_message() -> None:
 
 def test_an_epsilon_is_of_each_round_at_the_shown_delta() -> None:
     given = {name: value for name, value in TERMS.items() if name != "rho"}
-    of = declared(given | {"epsilon": "0.9"})
+    of = declaration_of(given | {"epsilon": "0.9"})
     assert of.each.epsilon == 900_000_000 and rho_within(900_000_000, DELTA) == of.rho
 
 
@@ -194,7 +194,7 @@ def test_a_declaration_has_one_spelling_and_other_terms_are_another_job(tmp_path
         "[constants]\nnum-examples = 1\n",
         "utf-8",
     )
-    assert declared(file) == of == declared(str(file))
+    assert declaration_of(file) == of == declaration_of(str(file))
 
 
 def test_the_owner_reads_every_number_of_the_terms() -> None:
