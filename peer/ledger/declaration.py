@@ -116,7 +116,7 @@ UNREADABLE: Final = frozenset({"something that is no array"})
 
 
 @frozen
-class Declaration:
+class JobTerms:
     """The terms of a job. `asked_by` says who runs its server, in their own words.
 
     `norm`: the longest message in L2, all arrays together; longer ones are shrunk. `rho`: of each round, a count of
@@ -279,24 +279,24 @@ class Declaration:
         ])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Declaration:
+    def from_bytes(cls, data: bytes) -> JobTerms:
         """The declaration of its spelling. Raises `Malformed`."""
         title, asked_by, arrays, norm, rounds, rho, unit, constants, relative = decode(data, "federated job")
         made = tuple(DeclaredArray(name, shape, dtype) for name, shape, dtype in arrays)
         return cls(title, asked_by, made, Fraction(*norm), rounds, rho, unit, dict(constants), relative)
 
 
-def declaration_of(given: Declaration | Mapping[str, Any] | str | Path) -> Declaration:
+def declaration_of(given: JobTerms | Mapping[str, Any] | str | Path) -> JobTerms:
     """A declaration, or the one that a mapping or a TOML file holds. Raises `InvalidValue`, `Refused`, `OSError`.
 
-    Keys are those of `Declaration`. Of `rho` and `epsilon` one is given, for each round; epsilon counts at delta 1e-6.
+    Keys are those of `JobTerms`. Of `rho` and `epsilon` one is given, for each round; epsilon counts at delta 1e-6.
 
     >>> job = declaration_of({"title": "Hearts", "asked_by": "a hospital", "norm": 1, "rounds": 10, "rho": "0.01",
     ...     "arrays": {"weight": {"shape": [10, 4]}}, "constants": {"num-examples": 1}})
     >>> job.length, job.total.amount, len(job.perturbed(None, None, __import__("os").urandom))
     (40, 100000000, 160)
     """
-    if isinstance(given, Declaration):
+    if isinstance(given, JobTerms):
         return given
     if isinstance(given, str | Path):
         given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
@@ -307,7 +307,7 @@ def declaration_of(given: Declaration | Mapping[str, Any] | str | Path) -> Decla
         if len(costs) != 1:
             raise InvalidValue("federated: expected rho or epsilon of each round, and not both")
         rho = nano(costs[0]) if "rho" in given else rho_within(nano(costs[0]), DELTA)
-        return Declaration(arrays=arrays, rho=rho, norm=_fraction(terms.pop("norm")), **terms)
+        return JobTerms(arrays=arrays, rho=rho, norm=_fraction(terms.pop("norm")), **terms)
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         if isinstance(error, InvalidValue):
             raise
@@ -333,5 +333,5 @@ def _form(dtype: str, shape: Sequence[int]) -> Quoted:
 
 
 def _finite(numbers: Sequence[float]) -> list[float]:
-    """What the server sent is no secret; what is not a number counts as 0."""
+    """The server sent them, so they are no secret. One that is no number counts as 0."""
     return [number if isfinite(number) else 0.0 for number in numbers]

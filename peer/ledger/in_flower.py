@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declaration_of
-from peer.ledger.node import LOG, REFUSED, Node
+from peer.ledger.declaration import UNREADABLE, DeclaredArray, JobTerms, Offer, OfferedArray, declaration_of
+from peer.ledger.node import LOG, REFUSED, LedgerNode
 
 if TYPE_CHECKING:
     from flwr.clientapp import ClientApp
@@ -28,7 +28,7 @@ _NUMPY: Final = "numpy.ndarray"
 _TYPES: Final = {"float32": "<f4", "float64": "<f8"}
 
 
-def flower(app: ClientApp, home: str | Path, declared: Declaration | Mapping[str, Any] | str | Path) -> ClientApp:
+def flower(app: ClientApp, home: str | Path, declared: JobTerms | Mapping[str, Any] | str | Path) -> ClientApp:
     """The app behind the ledger of this home. Needs the extra `flower`; raises `InvalidValue` for the declaration.
 
     Any failure of its own is a refusal, of which the server learns one constant text.
@@ -37,7 +37,7 @@ def flower(app: ClientApp, home: str | Path, declared: Declaration | Mapping[str
     from flwr.clientapp import ClientApp
     from flwr.common.constant import ErrorCode
 
-    node = Node(home, declaration_of(declared), os.urandom, time.time)
+    node = LedgerNode(home, declaration_of(declared), os.urandom, time.time)
 
     class LedgerApp(ClientApp):  # type: ignore[misc]
         """The app as Flower calls it."""
@@ -63,7 +63,7 @@ def flower(app: ClientApp, home: str | Path, declared: Declaration | Mapping[str
     return LedgerApp()
 
 
-def _asked(message: Any, terms: Declaration) -> tuple[str, dict[str, Sequence[float]] | None]:
+def _asked(message: Any, terms: JobTerms) -> tuple[str, dict[str, Sequence[float]] | None]:
     """The server's name of the round, and the arrays that it sent where the job is relative to them. Raises `Refused`
     for anything but training."""
     from anon.errors import Refused
@@ -80,14 +80,14 @@ def _asked(message: Any, terms: Declaration) -> tuple[str, dict[str, Sequence[fl
     return name, {key: array.values for key, array in offer.arrays.items()}
 
 
-def _offered(app: ClientApp, message: Any, context: Any, node: Node) -> Offer | None:
+def _offered(app: ClientApp, message: Any, context: Any, node: LedgerNode) -> Offer | None:
     """All that training would send; None where it failed."""
     try:
         reply = app(message, context)
         if reply.has_error():
             return None
     except (Exception, SystemExit) as fault:
-        LOG.warning("training failed (%s): the declared missing answer leaves", type(fault).__name__)
+        LOG.warning("training failed (%s): the declared missing answer leaves", type(fault))
         return None
     try:
         return _offer(reply.content)

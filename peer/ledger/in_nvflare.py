@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from anon.errors import Refused
-from peer.ledger.declaration import UNREADABLE, Declaration, DeclaredArray, Offer, OfferedArray, declaration_of
-from peer.ledger.node import LOG, Node
+from peer.ledger.declaration import UNREADABLE, DeclaredArray, JobTerms, Offer, OfferedArray, declaration_of
+from peer.ledger.node import LOG, LedgerNode
 
 try:
     from nvflare.apis.dxo import DXO, from_shareable
     from nvflare.apis.event_type import EventType
     from nvflare.apis.filter import Filter, FilterChainType, FilterContextKey, FilterSource
     from nvflare.apis.fl_constant import FLContextKey, ReturnCode
-    from nvflare.apis.shareable import ReservedHeaderKey, Shareable, make_reply
+    from nvflare.apis.shareable import Shareable, make_reply
     from nvflare.app_common.logging.constants import is_log_streaming_allowed
 except ModuleNotFoundError:  # outside NVFlare this module can be imported, and its filter does nothing
     Filter = object
@@ -35,7 +35,7 @@ WEIGHTS: Final = "WEIGHTS"
 DIFFERENCE: Final = "WEIGHT_DIFF"
 _ASKED: Final = "anonml_ledger_asked"
 _TYPES: Final = {"float32": "<f4", "float64": "<f8"}
-_FRAMEWORKS: Final = frozenset({"DXO", ReservedHeaderKey.HEADERS})
+_FRAMEWORKS: Final = frozenset({"DXO", "__headers__"})
 
 
 class LedgerFilter(Filter):  # type: ignore[misc]
@@ -49,9 +49,9 @@ class LedgerFilter(Filter):  # type: ignore[misc]
         self.home, self.task = home, task
         self.terms = declaration_of(declared)
 
-    def node(self, fl_ctx: Any) -> Node:
+    def node(self, fl_ctx: Any) -> LedgerNode:
         """The job in its home."""
-        return Node(self.home, self.terms, os.urandom, time.time)
+        return LedgerNode(self.home, self.terms, os.urandom, time.time)
 
     def handle_event(self, event_type: str, fl_ctx: Any) -> None:
         """At a job's start, which its own components alone hear: the client has no other task."""
@@ -59,7 +59,7 @@ class LedgerFilter(Filter):  # type: ignore[misc]
             _leave_one_task(fl_ctx.get_prop(FLContextKey.RUNNER), self.task)
 
     def process(self, shareable: Shareable, fl_ctx: Any) -> Shareable:
-        """A task before training, or its result before it leaves. What is raised becomes a return code."""
+        """A task before training, or its result before it leaves. An exception becomes a return code."""
         if self.get_prop(FilterContextKey.CHAIN_TYPE) == FilterChainType.TASK_DATA_CHAIN:
             return self._begun(shareable, fl_ctx)
         asked = fl_ctx.get_prop(_ASKED)
@@ -111,7 +111,7 @@ class LedgerFilter(Filter):  # type: ignore[misc]
             return Offer({}, UNREADABLE)
 
 
-def _sent(shareable: Shareable, terms: Declaration) -> dict[str, Sequence[float]]:
+def _sent(shareable: Shareable, terms: JobTerms) -> dict[str, Sequence[float]]:
     """The arrays that the server sent. Raises `Refused` where they are not as declared."""
     offer = Offer({name: _read(array) for name, array in from_shareable(shareable).data.items()})
     if (fault := terms.fault(offer)) is not None:
@@ -151,7 +151,7 @@ def _return_failures(executor: Any) -> None:
 
 def _read(array: Any) -> OfferedArray:
     if type(array) is not _numpy().ndarray:
-        return OfferedArray(type(array).__name__, (), ())
+        return OfferedArray("no array", (), ())
     return OfferedArray(str(array.dtype), tuple(array.shape), array.ravel().tolist())
 
 

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from anon.errors import Refused
 from anon.text.sentences import from_store, say, to_store
-from peer.ledger.declaration import Declaration
+from peer.ledger.declaration import JobTerms
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.promise import not_left, too_dear
 from peer.store import rows
@@ -66,7 +66,7 @@ _WHY = MappingProxyType({
 class FederatedJob:
     """A job as it is stored. `answered`: its rounds so far. `reason`: why it was stopped. Amounts are of its entry."""
 
-    terms: Declaration
+    terms: JobTerms
     state: JobState
     reason: str
     answered: int
@@ -83,7 +83,7 @@ class JobStore(Store):
         ledger = self.ledger()
         return [self._job(row, ledger) for row in self._rows("SELECT * FROM federated_jobs ORDER BY rowid")]
 
-    def ask(self, terms: Declaration) -> None:
+    def ask(self, terms: JobTerms) -> None:
         """Put a job before the owner, once."""
         if self._has_tables() and self._rows("SELECT job FROM federated_jobs WHERE job = ?", terms.job):
             return
@@ -156,7 +156,7 @@ class JobStore(Store):
     def _job(self, row: sqlite3.Row, ledger: Ledger) -> FederatedJob:
         counted = "SELECT count(*) AS found FROM federated_rounds WHERE job = ?"
         answered = self._rows(counted, row["job"])[0]["found"]
-        terms, state = Declaration.from_bytes(row["terms"]), JobState(row["state"])
+        terms, state = JobTerms.from_bytes(row["terms"]), JobState(row["state"])
         return FederatedJob(terms, state, from_store(row["reason"]), answered, ledger.entry(row["job"]))
 
 
@@ -171,8 +171,8 @@ def _state(connection: sqlite3.Connection, job: bytes) -> JobState:
     return JobState(_row(connection, job)["state"])
 
 
-def _terms(connection: sqlite3.Connection, job: bytes) -> Declaration:
-    return Declaration.from_bytes(_row(connection, job)["terms"])
+def _terms(connection: sqlite3.Connection, job: bytes) -> JobTerms:
+    return JobTerms.from_bytes(_row(connection, job)["terms"])
 
 
 def _move(connection: sqlite3.Connection, job: bytes, event: JobEvent, reason: str = "") -> None:
@@ -197,7 +197,7 @@ def _round(connection: sqlite3.Connection, job: bytes, key: bytes) -> bytes | No
     return bytes(row["message"])
 
 
-def _demand_allowed(connection: sqlite3.Connection, terms: Declaration) -> None:
+def _demand_allowed(connection: sqlite3.Connection, terms: JobTerms) -> None:
     """Raises `Refused` with the limit that the owner would have to raise."""
     policy, ledger = rows.read_policy(connection), rows.read_ledger(connection)
     limit, cost, left = policy.limit(terms.budget), terms.total.amount, ledger.available_of(terms.budget)
@@ -207,7 +207,7 @@ def _demand_allowed(connection: sqlite3.Connection, terms: Declaration) -> None:
         raise Refused(not_left(terms.budget, cost, left, limit.lifetime))
 
 
-def _entry(terms: Declaration) -> Entry:
+def _entry(terms: JobTerms) -> Entry:
     return Entry(
         study=terms.job, title=terms.title, aggregator=b"", data_set="default", reserved=terms.total.amount,
         measure=terms.budget.measure, unit=terms.budget.unit,

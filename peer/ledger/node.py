@@ -3,8 +3,8 @@
 1. `begin`, before training: the job is put before its owner. Without a yes, over budget, paused or moved: `Refused`.
    A round that was answered before gets its stored bytes.
 2. Training runs. It may fail: then the message is the declared missing answer, with the same noise and charge.
-3. `finish`: the form of what training offers is held to the declaration, before any value is read. What is not
-   declared stops the job, and nothing leaves.
+3. `finish`: the form of what training offers is held to the declaration, before any value is read. Anything that
+   was not declared stops the job, and nothing leaves.
 4. The message is clipped and gets its noise; charge and message are one commit; its bytes are returned to leave.
 
 Not here: taking apart what a framework calls a message, and making a new one of the bytes alone
@@ -25,7 +25,7 @@ from attrs import field, frozen
 from anon.errors import Refused
 from anon.noise import RandomBytes
 from anon.text.sentences import say
-from peer.ledger.declaration import Declaration, Offer
+from peer.ledger.declaration import JobTerms, Offer
 from peer.ledger.job_store import JobStore
 from peer.store.home import PeerHome
 from peer.store.ledger_marker import remember
@@ -41,14 +41,14 @@ def _place(path: str | Path) -> Path:
 
 
 @frozen
-class Node:
+class LedgerNode:
     """A job in a home. `random_bytes` must be the operating system's; `now` gives unix seconds.
 
     It opens the home for each call, so it may be copied to other processes.
     """
 
     home: Path = field(converter=_place)
-    terms: Declaration
+    terms: JobTerms
     random_bytes: RandomBytes
     now: Callable[[], float]
 

@@ -32,8 +32,8 @@ class ErasingStore(StoreFile):
                     connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
 
     def forget(self) -> None:
-        """Erase the links that wait for an answer, all pauses, and the results that are this member's alone. What is
-        reserved for no study returns."""
+        """Erase the links that wait for an answer, all pauses, and the results that are this member's alone. A
+        reservation of no study returns."""
         with self._writing("policy") as connection:
             connection.execute("DELETE FROM received")
             connection.execute("DELETE FROM waiting")

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from peer.ledger.declaration import Declaration, Offer, OfferedArray, declaration_of
+from peer.ledger.declaration import JobTerms, Offer, OfferedArray, declaration_of
 from peer.ledger.job_store import FederatedJob, JobStore
-from peer.ledger.node import Node
+from peer.ledger.node import LedgerNode
 from peer.store.home import PeerHome
 from peer.view import made_ready
 
@@ -25,24 +25,24 @@ TERMS: dict[str, Any] = {
 }
 
 
-def terms(**changed: Any) -> Declaration:
+def terms(**changed: Any) -> JobTerms:
     return declaration_of(TERMS | changed)
 
 
 def node(
     home: Path,
-    of: Declaration,
+    of: JobTerms,
     random_bytes: Callable[[int], bytes] = os.urandom,
     now: float = 0.0,
     agreed: bool = True,
-) -> Node:
+) -> LedgerNode:
     """A node of a job that its owner agreed to."""
     made_ready(PeerHome(home))
     if agreed:
         with opened(home) as store:
             store.ask(of)
             store.agree(of.job)
-    return Node(home, of, random_bytes, lambda: now)
+    return LedgerNode(home, of, random_bytes, lambda: now)
 
 
 def opened(home: Path) -> closing[JobStore]:

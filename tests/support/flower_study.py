@@ -54,7 +54,7 @@ app = ClientApp()
 
 @app.train()
 def train(message: Message, context: object) -> Message:
-    """What an ordinary client does: exact weights, its loss and how many records it has."""
+    """Like an ordinary client: exact weights, its loss and how many records it has."""
     if message.content["config"]["server-round"] == 2:
         raise ValueError(SECRET)
     arrays = {name: array.numpy() + 0.5 for name, array in message.content["arrays"].items()}

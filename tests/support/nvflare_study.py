@@ -15,7 +15,7 @@ from nvflare.apis.impl.controller import Controller, Task
 from nvflare.apis.shareable import Shareable
 
 from peer.ledger.in_nvflare import LedgerFilter
-from peer.ledger.node import Node
+from peer.ledger.node import LedgerNode
 
 SECRET = "born in 1987"
 ROUNDS = 3
@@ -24,12 +24,12 @@ ROUNDS = 3
 class SiteLedger(LedgerFilter):
     """In a simulation all sites share one policy: each takes the home of its own name."""
 
-    def node(self, fl_ctx: Any) -> Node:
-        return Node(Path(self.home) / fl_ctx.get_identity_name(), self.terms, os.urandom, time.time)
+    def node(self, fl_ctx: Any) -> LedgerNode:
+        return LedgerNode(Path(self.home) / fl_ctx.get_identity_name(), self.terms, os.urandom, time.time)
 
 
 class Training(Executor):
-    """What an ordinary client does: exact weights, how many records it has and its loss. It raises in round 2."""
+    """Like an ordinary client: exact weights, how many records it has and its loss. It raises in round 2."""
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: Any, abort_signal: Any) -> Shareable:
         if shareable.get_header("current_round") == 1:

@@ -170,7 +170,7 @@ def _strange(random: Random, message: Message) -> Any:
 def test_of_10000_replies_nothing_unperturbed_leaves(tmp_path: Path) -> None:
     """Each answer has the declared form, is charged, and holds no value that training had."""
     random, answers, refusals = Random("replies"), 0, 0
-    raw = [np.float32(NUMBER).tobytes(), np.float64(NUMBER).tobytes(), SECRET.encode(), b"1987"]
+    raw = [np.float32(NUMBER).tobytes(), np.float64(NUMBER).tobytes(), SECRET.encode()]
     for place in range(50):
         home = tmp_path / str(place)
         node(home, of := terms(rounds=200, rho="0.0005"))

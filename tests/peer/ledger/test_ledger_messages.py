@@ -1,7 +1,7 @@
 """Messages of a federated job: what leaves is within the clip and has its noise, or nothing leaves.
 
 Generated messages: 200, and 10,000 in the soak. Each is what training might offer: as declared, with any values, or of
-another form. The noise that a message was given is taken off again. What is left must lie within the declared norm.
+another form. The noise that a message was given is taken off again. The rest must lie within the declared norm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anon.errors import InvalidValue, Malformed, Refused
 from anon.ldp.epsilon import NANO
 from anon.noise import DiscreteGaussian
 from anon.protocols.cost_words import DELTA
-from peer.ledger.declaration import Declaration, Offer, OfferedArray, declaration_of
+from peer.ledger.declaration import JobTerms, Offer, OfferedArray, declaration_of
 from peer.ledger.job_store import JOB_TABLE, JobEvent, JobState
 from tests.support.federated import TERMS, known, node, offer, opened, terms
 
@@ -50,8 +50,8 @@ def _values(random: Random, count: int) -> list[float]:
     return [random.choice([*kinds, random.gauss(0, 1), random.gauss(0, 1e6)]) for _ in range(count)]
 
 
-def _generated(random: Random, of: Declaration) -> Offer | None:
-    """What training might offer; None where it failed."""
+def _generated(random: Random, of: JobTerms) -> Offer | None:
+    """An offer that training might make; None where it failed."""
     arrays = {
         array.name: OfferedArray(array.dtype, array.shape, _values(random, array.size)) for array in of.arrays
     }
@@ -114,7 +114,7 @@ def test_nothing_unperturbed_leaves(tmp_path: Path, count: int) -> None:
 
 
 def _assert_clipped_and_noisy(
-    of: Declaration, message: bytes, base: dict[str, list[float]] | None, drawn: Recorded
+    of: JobTerms, message: bytes, base: dict[str, list[float]] | None, drawn: Recorded
 ) -> None:
     assert len(message) == 6 * 4 + 2 * 8
     assert struct.pack("<f", SECRET) not in message and struct.pack("<d", SECRET) not in message
@@ -182,11 +182,11 @@ def test_a_rho_that_is_none_is_refused(rho: str) -> None:
 
 def test_a_declaration_has_one_spelling_and_other_terms_are_another_job(tmp_path: Path) -> None:
     of = terms(relative=True)
-    assert Declaration.from_bytes(of.to_bytes()) == of
+    assert JobTerms.from_bytes(of.to_bytes()) == of
     changed = [terms(), terms(title="Other"), terms(norm=2), terms(rounds=4), terms(constants={}), terms(unit="record")]
     assert len({one.job for one in (of, *changed)}) == 7
     with pytest.raises(Malformed):
-        Declaration.from_bytes(of.to_bytes() + b"\0")
+        JobTerms.from_bytes(of.to_bytes() + b"\0")
     file = tmp_path / "job.toml"
     file.write_text(
         'title = "Hearts"\nasked_by = "a hospital"\nnorm = 1\nrounds = 3\nrho = "0.02"\nrelative = true\n'

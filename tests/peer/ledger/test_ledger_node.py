@@ -19,7 +19,7 @@ from anon.ldp.epsilon import NANO
 from anon.protocols.charge import Measure, Unit
 from peer.ledger.declaration import Offer, OfferedArray
 from peer.ledger.job_store import JobState
-from peer.ledger.node import Node
+from peer.ledger.node import LedgerNode
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.run.taking_back import TakingBack
@@ -144,7 +144,7 @@ async def test_a_restored_home_answers_no_round_that_its_original_may_have_answe
     await backup(PeerHome(here.home), tmp_path / "kept.zip")
     here.finish("2", offer())
     restore(PeerHome(copy), tmp_path / "kept.zip")
-    there = Node(copy, here.terms, os.urandom, time.time)
+    there = LedgerNode(copy, here.terms, os.urandom, time.time)
     assert there.begin("1") == first
     with pytest.raises(Refused, match="0 reserved"):
         there.begin("2")
@@ -157,7 +157,7 @@ async def test_a_home_that_was_moved_elsewhere_answers_nothing(tmp_path: Path) -
     with pytest.raises(Refused, match="moved elsewhere"):
         here.finish("1", offer())
     restore(PeerHome(tmp_path / "new"), tmp_path / "kept.zip")
-    assert len(Node(tmp_path / "new", here.terms, os.urandom, time.time).finish("1", offer())) == 40
+    assert len(LedgerNode(tmp_path / "new", here.terms, os.urandom, time.time).finish("1", offer())) == 40
 
 
 def test_erasing_everything_ends_jobs(tmp_path: Path) -> None:
@@ -195,13 +195,13 @@ def _child(work: Callable[[], object], crash: str = "", kill_after: float | None
 
 
 def _life(home: Path, wire: Path) -> None:
-    """Agree, answer a round, send it, offer something strange. What leaves is written down before it leaves."""
+    """Agree, answer a round, send it, offer something strange. Each message is written down before it leaves."""
     of = terms()
     with opened(home) as store:
         store.ask(of)
         if store.jobs()[0].state is JobState.ASKED:
             store.agree(of.job)
-    here = Node(home, of, os.urandom, time.time)
+    here = LedgerNode(home, of, os.urandom, time.time)
     with wire.open("ab") as sent:
         sent.write(here.finish("1", offer()))
     if known(home).state is JobState.AGREED:

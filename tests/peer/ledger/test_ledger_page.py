@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import anonml
 from peer.ledger import page as federated
 from peer.ledger.job_store import JobState
-from peer.ledger.node import Node
+from peer.ledger.node import LedgerNode
 from peer.store.home import PeerHome
 from tests.support.federated import TERMS, known, offer, opened, terms
 from tests.support.visiting import visited
@@ -35,7 +35,7 @@ async def test_a_job_is_read_and_answered_on_the_page(tmp_path: Path) -> None:
         got = await page.submit("/federated", f"{place}/yes")
         assert "Agreed." in got.words and "You said yes" in got.words and f"{place}/yes" not in got.text
         assert known(tmp_path).state is JobState.AGREED
-        Node(tmp_path, of, os.urandom, lambda: 0.0).finish("1", offer())
+        LedgerNode(tmp_path, of, os.urandom, lambda: 0.0).finish("1", offer())
         assert "1 of 3" in (await page.get("/federated")).words
         budget = (await page.get("/budget")).words
         assert "epsilon 0.9 spent, 1.31 reserved" in budget and "Hearts & <b>minds</b>" in budget, budget
