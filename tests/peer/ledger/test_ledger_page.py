@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from peer.ledger.node import LedgerNode
 from peer.store.home import PeerHome
 from tests.support.federated import TERMS, known, offer, opened, terms
 from tests.support.visiting import visited
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 async def test_a_job_is_read_and_answered_on_the_page(tmp_path: Path) -> None:
@@ -94,3 +98,20 @@ def test_a_home_without_jobs_has_no_table_for_them(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert store.jobs() == [] and federated.asking(tmp_path) == []
         assert not store._rows("SELECT name FROM sqlite_master WHERE name LIKE 'federated%'")
+
+
+ROLES = """
+import sys, anonml, peer.app, peer.network.routes, aggregator.app, anon.teller.service
+for command, name in (("peer", "run"), ("peer", "join"), ("aggregator", "serve"), ("teller", "serve")):
+    anonml.application(command, name)
+print(sorted(name for name in sys.modules if name.startswith(("peer.ledger", "flwr", "nvflare"))))
+import peer.ledger, peer.ledger.page, peer.ledger.cli
+print(sorted(name for name in sys.modules if name.partition(".")[0] in ("flwr", "nvflare", "ray")))
+"""
+
+
+@pytest.mark.process
+def test_no_role_loads_the_ledger_in_its_own_work_and_the_page_no_framework() -> None:
+    program = [sys.executable, "-c", ROLES]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.split("\n")[:2] == ["[]", "[]"]
