@@ -158,7 +158,7 @@ soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many re
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check -e '.[$*]' pytest pytest-asyncio pytest-timeout pytest-xdist hypothesis
 	@touch $@
 
-ledgers: .venv/ledger-flower/made .venv/ledger-nvflare/made    ## the ledger within Flower and NVFlare, each in an environment of its own: a simulation, a job, 10,000 replies
+ledgers: .venv/ledger-flower/made .venv/ledger-nvflare/made    ## the ledger within Flower and NVFlare, each in an environment of its own: a simulation, a job, 2,000 replies
 	@.venv/ledger-flower/bin/python -m pytest -m soak tests/peer/ledger/test_in_flower.py
 	@.venv/ledger-nvflare/bin/python -m pytest -m soak tests/peer/ledger/test_in_nvflare.py
 

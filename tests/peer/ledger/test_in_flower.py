@@ -167,11 +167,11 @@ def _strange(random: Random, message: Message) -> Any:
     return random.choice([*forms, *forms[:2] * 4])()
 
 
-def test_of_10000_replies_nothing_unperturbed_leaves(tmp_path: Path) -> None:
+def test_of_2000_replies_nothing_unperturbed_leaves(tmp_path: Path) -> None:
     """Each answer has the declared form, is charged, and holds no value that training had."""
     random, answers, refusals = Random("replies"), 0, 0
     raw = [np.float32(NUMBER).tobytes(), np.float64(NUMBER).tobytes(), SECRET.encode()]
-    for place in range(50):
+    for place in range(10):
         home = tmp_path / str(place)
         node(home, of := terms(rounds=200, rho="0.0005"))
         for number in range(200):
@@ -194,4 +194,4 @@ def test_of_10000_replies_nothing_unperturbed_leaves(tmp_path: Path) -> None:
             assert not any(secret in told for secret in raw)
         job = known(home)
         assert job.entry is not None and job.entry.spent == job.answered * of.rho
-    assert answers + refusals == 10_000 and min(answers, refusals) > 2_000
+    assert answers + refusals == 2_000 and min(answers, refusals) > 400
