@@ -86,7 +86,9 @@ def _offered(app: ClientApp, message: Any, context: Any, node: LedgerNode) -> Of
         reply = app(message, context)
         if reply.has_error():
             return None
-    except (Exception, SystemExit) as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # its text may hold data, and would reach the server
         LOG.warning("training failed (%s): the declared missing answer leaves", type(fault))
         return None
     try:

@@ -141,7 +141,9 @@ def _return_failures(executor: Any) -> None:
     def execute(*given: Any) -> Any:
         try:
             return inner(*given)
-        except (Exception, SystemExit):
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             return make_reply(ReturnCode.EXECUTION_EXCEPTION)
 
     execute.guarded = True  # type: ignore[attr-defined]
