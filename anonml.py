@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from aggregator.notebook import Study
     from anon.protocols.installed import load_model
     from examples import testing
+    from peer import ledger
 
-__all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "load_model", "testing"]
+__all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "ledger", "load_model", "testing"]
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -56,6 +57,7 @@ JOINED = (
     ("peer", "peer.desktop.cli:join", ("autostart", "notify", "tray", "window")),
     ("peer", "peer.pairing.cli:join", ("pair",)),
     ("peer", "peer.web.cli:join", ("open",)),
+    ("peer", "peer.ledger.cli:join", ("federated",)),
     ("aggregator", "aggregator.desk.cli:join", ("desk", "openapi")),
     ("aggregator", "aggregator.estimator.cli:join", ("export-model",)),
     ("aggregator", "aggregator.lab.cli:join_aggregator", ("report",)),
@@ -68,6 +70,7 @@ OFFERED = {
     "PublishedClassifier": "aggregator.estimator",
     "Study": "aggregator.notebook",
     "audit": "aggregator.audit",
+    "ledger": "peer.ledger",
     "load_model": "anon.protocols.installed",
     "testing": "examples.testing",
 }
@@ -76,6 +79,8 @@ OFFERED = {
 PARTS = (
     ("the page", "peer.web.server:PageServer"),
     ("on the page", "peer.pairing.page:routes"),
+    ("on the page", "peer.ledger.page:routes"),
+    ("asking on the page", "peer.ledger.page:asking"),
     ("beside the page", "peer.desktop.notifier:reminding_beside"),
     ("run --stay", "peer.desktop.cli:run_and_stay"),
     ("serve", "aggregator.cli.serve:serve"),

@@ -36,7 +36,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("text",),
     ),
     "peer": (
-        ("pairing",),
+        ("ledger", "pairing"),
         ("cli", "desktop", "web"),
         ("opening",),
         ("app",),
@@ -72,6 +72,7 @@ SHELLS: Mapping[str, frozenset[str]] = {
     "peer.desktop": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening"}),
     "peer.web": frozenset({"anon.kit.page", "anon.kit.diagnosis", "anon.kit.terminal", "peer.opening"}),
     "peer.pairing": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening", "peer.web"}),
+    "peer.ledger": frozenset({"anon.kit.terminal", "peer.opening", "peer.web"}),
     "aggregator.opening": frozenset({"anon.kit.terminal"}),
     "aggregator.cli": frozenset({"anon.kit.page", "anon.kit.terminal", "aggregator.opening"}),
     "aggregator.lab": frozenset({"anon.kit.terminal", "aggregator.opening"}),
@@ -82,7 +83,8 @@ SHELLS: Mapping[str, frozenset[str]] = {
 """The shells, and on which others each stands. All other rooms are the core, which imports none of them.
 
 Some are kits that exist for others: those of `anon.kit` but the testnet, and each side's `opening`. Beyond these, a
-paired phone reads the owner's page, and desk, estimator and notebook show what the lab computes.
+paired phone reads the owner's page, which answers federated jobs too. Desk, estimator and notebook show what the lab
+computes.
 """
 
 

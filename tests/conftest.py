@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,6 +32,9 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 NO_SKIPS = "ANONML_NO_SKIPS"
 WAITING = ("process", "slow", "tor", "browser", "postgres")
 POSTGRES_HINT = "PostgreSQL's server is missing: install it (Debian: apt-get install postgresql)"
+FRAMEWORKS = {"flower": "flwr", "nvflare": "nvflare"}
+collect_ignore = [f"peer/ledger/test_in_{name}.py" for name, root in FRAMEWORKS.items() if find_spec(root) is None]
+"""Each needs an environment of its own, which `make ledgers` makes."""
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
 
 

@@ -370,6 +370,7 @@ CANONICAL = {
     "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
     "aggregator/store/home.py": "a study's keys, in the aggregator's home",
     "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",
+    "peer/ledger/declaration.py": "the terms of a federated job",
     "peer/data/making/content.py": "what packets say and what a child is told of it, between two processes",
     "peer/store/database/integrity.py": "a digest of a store",
     "peer/release.py": "a digest of the grounds of a release",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from anon.errors import NoRoom
 from peer.rules.lifecycle import Event
+from peer.store import rows
 from peer.store.applying import apply
 from peer.store.database.store_file import StoreFile
 
@@ -31,11 +32,14 @@ class ErasingStore(StoreFile):
                     connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
 
     def forget(self) -> None:
-        """Erase the links that wait for an answer, all pauses, and the results that are this member's alone."""
+        """Erase the links that wait for an answer, all pauses, and the results that are this member's alone. A
+        reservation of no study returns."""
         with self._writing("policy") as connection:
             connection.execute("DELETE FROM received")
             connection.execute("DELETE FROM waiting")
             connection.execute("DELETE FROM pauses")
+            for entry in rows.entries_of_no_study(connection):
+                rows.write_entry(connection, rows.read_ledger(connection).return_rest(entry), entry)
 
     def compact(self) -> bool:
         """Write the file anew, without what was erased before, and empty its log; whether that could be done."""

@@ -89,6 +89,13 @@ def write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) ->
         insert(connection, "ledger", attrs.asdict(entry), "INSERT OR REPLACE")
 
 
+def entries_of_no_study(connection: sqlite3.Connection) -> list[bytes]:
+    """The entries that hold a reservation for something else than a study: what may leave for it, this store does not
+    know."""
+    listed = "SELECT study FROM ledger WHERE reserved > 0 AND study NOT IN (SELECT study FROM studies)"
+    return [row["study"] for row in connection.execute(listed).fetchall()]
+
+
 def write_chain(connection: sqlite3.Connection, study: bytes, chain: Sequence[SignedHead]) -> None:
     """Store a study's heads."""
     update_study(connection, study, {"chain": encode_chain(chain)})

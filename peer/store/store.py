@@ -185,8 +185,8 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
     def restored(self, doubtful: Sequence[bytes], set_aside: str = "", name: bytes = b"") -> None:
         """After a restore: nothing new of the doubtful studies is released, and what they reserved is spent.
 
-        With `set_aside`, a title, all that is left of every budget counts as spent, under ids that begin with `name`.
-        The home is no longer one that was moved elsewhere.
+        With `set_aside`, a title, all that is left of every budget counts as spent, under ids that begin with `name`,
+        and so does what is reserved for no study. The home is no longer one that was moved elsewhere.
         """
         with self._writing("restore") as connection:
             for study in doubtful:
@@ -196,6 +196,8 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
                 if rows.to_study(row, self._manifests).unchecked:
                     reason = say("restored after packets may have left: nothing is sent")
                     apply(connection, study, Event.CHECK_FAILED, reason)
+            for other in rows.entries_of_no_study(connection) if set_aside else ():
+                rows.write_entry(connection, rows.read_ledger(connection).forfeit_rest(other), other)
             for entry in rows.read_ledger(connection).all_spent(set_aside, name) if set_aside else ():
                 rows.insert(connection, "ledger", attrs.asdict(entry))
             connection.execute("UPDATE meta SET value = '0' WHERE key = 'retired'")

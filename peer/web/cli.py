@@ -21,8 +21,9 @@ from peer.network.routes import Routes
 from peer.opening import DEFAULT_HOME, START, HomeOption, RouteOption, home_of, open_peer
 
 LOOK_SECONDS = 0.5
-ON_THE_PAGE, BESIDE_THE_PAGE = "on the page", "beside the page"
-"""Sockets: routes of other shells that the page serves too, and what runs as long as it is served."""
+ON_THE_PAGE, ASKING, BESIDE_THE_PAGE = "on the page", "asking on the page", "beside the page"
+"""Sockets: routes of other shells that the page serves too, what of theirs waits for an answer, and what runs as long
+as it is served."""
 
 
 def join(app: typer.Typer) -> None:
@@ -59,6 +60,7 @@ async def _served(
     routes = Routes(route, home / "tor", say)
     guests = wiring.all(ON_THE_PAGE)
     server = PageServer(open_peer(home, routes), home_of(home), port, progress=lambda: progress[0], guests=guests)
+    server.site.asking = tuple(wiring.all(ASKING))
     if invite is not None:
         server.site.invites[invite.study] = invite
         server.site.landing = "/start"

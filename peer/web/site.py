@@ -80,6 +80,8 @@ class Site:
     paired: bool = False
     invites: MutableMapping[bytes, Invite] = field(factory=dict)
     landing: str = ""
+    asking: Sequence[Callable[[Path], Sequence[tuple[str, str]]]] = ()
+    """Of other shells: from the home's folder to titles that wait for an answer, each with its page."""
     threads: Threads = field(factory=Threads)
     jobs: Jobs = field(factory=Jobs)
     _stops: dict[str, Event] = field(factory=dict)

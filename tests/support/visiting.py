@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 from attrs import define, field, frozen
 
 from anon.protocols.registry import Protocols
@@ -159,13 +160,17 @@ async def visited(
     data: bool = True,
     start: float = START,
     protocols: Protocols = PROTOCOLS,
+    guests: Sequence[web.RouteTableDef] = (),
+    asking: Sequence[Callable[[Path], Sequence[tuple[str, str]]]] = (),
 ) -> AsyncIterator[Visited]:
     """A page over a aggregator whose clock stands still; `run` is left to the test."""
     aggregator = FakeAggregator.with_study(text, Clock(start), protocols)
     app, home = peer(folder, aggregator), PeerHome(folder)
     if data:
         import_rows(home.data_path, "person", ("age", "cups", "tired"), [(30, "some", 1)])
-    server = PageServer(app, home, now=aggregator.clock, random_bytes=os.urandom, guests=[phones.routes])
+    guests = [phones.routes, *guests]
+    server = PageServer(app, home, now=aggregator.clock, random_bytes=os.urandom, guests=guests)
+    server.site.asking = asking
     await server.start(run=False)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
         found = Visited(server, app, aggregator, home, session)

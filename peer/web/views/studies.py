@@ -35,7 +35,8 @@ async def home(request: web.Request) -> web.Response:
     if landing:
         return site.onward(request, landing)
     statuses = site.reach.status()
-    if not (statuses or site.invites or site.tables() or site.paired):
+    asking = [] if site.paired else [told for found in site.asking for told in found(site.data_path.parent)]
+    if not (statuses or site.invites or asking or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now, ledger = site.now(), site.reach.budget()
     limits = limits_shown(ledger, site.reach.policy().limits)
@@ -53,6 +54,7 @@ async def home(request: web.Request) -> web.Response:
         ended=[status for status in statuses if status.state in LAST],
         states=STATES,
         invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
+        asking=asking,
         meter=meter(ledger) if ledger.held or not ledger.entries else None,
         others=[one for one in other_budgets(ledger, limits, parts_of(ledger, statuses)) if one.parts],
         coming=coming[:_SHOWN_WINDOWS],
