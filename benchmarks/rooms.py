@@ -49,7 +49,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "aggregator": (
         ("desk", "estimator", "notebook"),
-        ("cli", "lab"),
+        ("cli", "lab", "auditor"),
         ("opening",),
         ("app",),
         ("audit", "network"),
@@ -72,6 +72,7 @@ SHELLS: Mapping[str, frozenset[str]] = {
     "peer.desktop": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening"}),
     "peer.web": frozenset({"anon.kit.page", "anon.kit.diagnosis", "anon.kit.terminal", "peer.opening"}),
     "peer.pairing": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening", "peer.web"}),
+    "aggregator.auditor": frozenset({"anon.kit.terminal"}),
     "aggregator.opening": frozenset({"anon.kit.terminal"}),
     "aggregator.cli": frozenset({"anon.kit.page", "anon.kit.terminal", "aggregator.opening"}),
     "aggregator.lab": frozenset({"anon.kit.terminal", "aggregator.opening"}),
