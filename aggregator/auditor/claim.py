@@ -35,7 +35,7 @@ class PrivacyClaim:
 
 
 @frozen
-class Counts:
+class EventCounts:
     """How many of `runs` fresh runs fell into an event: those of the likelier neighbour, and those of the other one."""
 
     likelier: int
@@ -47,6 +47,12 @@ class Counts:
         found = lower_epsilons(np.array([self.likelier]), np.array([self.other]), self.runs, delta, error)
         return max(0.0, float(found[0]) - _ROUNDING)
 
+    def promise(self, delta: float, error: float, times: int) -> float:
+        """What the same shares would prove of so many times the runs; a run less for the likelier, one more for the
+        other."""
+        k, m = np.array([max(self.likelier - 1, 0)]), np.array([self.other + 1])
+        return float(lower_epsilons(k * times, m * times, self.runs * times, delta, error)[0])
+
     def measured(self, delta: float) -> float:
         """The epsilon that the shares themselves make, without any margin for chance; of empty events 0."""
         if not self.likelier:
@@ -56,7 +62,7 @@ class Counts:
 
 
 def lower_epsilons(likelier: Floats, other: Floats, runs: float, delta: float, error: float) -> Floats:
-    """The lower bounds for arrays of counts. Counts may be fractions, as those of a forecast are; -inf proves
+    """The lower bounds for arrays of counts. EventCounts may be fractions, as those of a forecast are; -inf proves
     nothing."""
     k, m = np.asarray(likelier, float), np.asarray(other, float)
     of_t = error * (1 - _SHARE_OF_S) if delta else error

@@ -32,36 +32,36 @@ _INSIDE = 0.3  # a number whose bits fill a double
 
 
 @frozen
-class Choice:
+class InputChoice:
     """One place, and the values that are tried in it."""
 
     values: tuple[Input, ...]
 
 
 @frozen
-class Several:
+class InputList:
     """A list with a place for each part."""
 
-    parts: tuple[Choice | Several, ...]
+    parts: tuple[InputChoice | InputList, ...]
 
 
-Domain = Choice | Several
+Domain = InputChoice | InputList
 
 
 def parse_domain(text: str) -> Domain:
     """The domain of these words; `InvalidValue` for others."""
     parts = _split(text.strip(), ";")
     if len(parts) > 1:
-        return Several(tuple(parse_domain(part) for part in parts))
+        return InputList(tuple(parse_domain(part) for part in parts))
     whole = parts[0].strip()
     if times := _TIMES.fullmatch(whole):
-        return Several((parse_domain(_bare(times[2])),) * int(times[1]))
+        return InputList((parse_domain(_bare(times[2])),) * int(times[1]))
     if _bare(whole) != whole:
         return parse_domain(_bare(whole))
     values = tuple(value for one_of in _split(whole, "|") for value in _values(one_of.strip()))
     if not values or len(values) > MOST_VALUES:
         raise InvalidValue(f"a domain has 1 to {MOST_VALUES} values in a place, got {len(values)}")
-    return Choice(values)
+    return InputChoice(values)
 
 
 def _bare(text: str) -> str:
@@ -101,9 +101,9 @@ def pairs(domain: Domain, neighbours: str, random: Random) -> list[tuple[Input, 
     """The pairs that are tried, at most `MOST_PAIRS`, those most worth it first; none stands twice."""
     if neighbours == "any":
         found = _any(domain, random)
-    elif neighbours in ("one", "lacks") and isinstance(domain, Several):
+    elif neighbours in ("one", "lacks") and isinstance(domain, InputList):
         found = _changed(domain, neighbours == "lacks", random)
-    elif neighbours.startswith(_WITHIN) and isinstance(domain, Choice):
+    elif neighbours.startswith(_WITHIN) and isinstance(domain, InputChoice):
         found = _within(domain, _number(neighbours[len(_WITHIN) :]))
     else:
         raise InvalidValue("neighbours are any, one or lacks (of a list), or within:D (of numbers)")
@@ -122,7 +122,7 @@ def _number(text: str) -> float:
 
 def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
     """Whole inputs changed first, then single places."""
-    if isinstance(domain, Choice):
+    if isinstance(domain, InputChoice):
         both = [(x, y) for place, x in enumerate(domain.values) for y in domain.values[place + 1 :]]
         yield from both[:1]
         yield from random.sample(both[1:], len(both) - 1) if len(both) > 1 else ()
@@ -135,7 +135,7 @@ def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
         yield first, [second[i] if i == place else value for i, value in enumerate(first)]
 
 
-def _changed(domain: Several, lacks: bool, random: Random) -> Iterator[tuple[Input, Input]]:
+def _changed(domain: InputList, lacks: bool, random: Random) -> Iterator[tuple[Input, Input]]:
     """Bases of like rows and of drawn ones; the first place is changed to, or left out of, each of its values."""
     rows = [_leaves(part) for part in domain.parts]
     bases = [[_at(row, number) for row in rows] for number in range(min(len(rows[0]), 6))]
@@ -152,7 +152,7 @@ def _changed(domain: Several, lacks: bool, random: Random) -> Iterator[tuple[Inp
     yield last, [*last[:-1], _at(rows[-1], 1)]
 
 
-def _within(domain: Choice, distance: float) -> Iterator[tuple[Input, Input]]:
+def _within(domain: InputChoice, distance: float) -> Iterator[tuple[Input, Input]]:
     low, high = min(domain.values), max(domain.values)
     step: Input = int(distance) if all(isinstance(value, int) for value in domain.values) else distance
     if low + step > high:
@@ -164,7 +164,7 @@ def _within(domain: Choice, distance: float) -> Iterator[tuple[Input, Input]]:
 
 def _leaves(part: Domain) -> list[Input]:
     """The values that are tried as one row."""
-    if isinstance(part, Choice):
+    if isinstance(part, InputChoice):
         return list(part.values)
     wide = max(len(_leaves(inner)) for inner in part.parts)
     rows = [_filled(part, number) for number in range(wide)]
@@ -177,8 +177,10 @@ def _at(values: Sequence[Input], number: int) -> Input:
 
 
 def _filled(part: Domain, number: int) -> Input:
-    return _at(part.values, number) if isinstance(part, Choice) else [_filled(inner, number) for inner in part.parts]
+    if isinstance(part, InputList):
+        return [_filled(inner, number) for inner in part.parts]
+    return _at(part.values, number)
 
 
 def _drawn(part: Domain, random: Random) -> Input:
-    return random.choice(part.values) if isinstance(part, Choice) else [_drawn(inner, random) for inner in part.parts]
+    return [_drawn(inner, random) for inner in part.parts] if isinstance(part, InputList) else random.choice(part.values)

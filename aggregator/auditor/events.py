@@ -15,8 +15,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.auditor.claim import Counts, Floats, lower_epsilons
-from aggregator.auditor.table import Outputs, Reading, all_readings, cells_of, edges_of
+from aggregator.auditor.claim import EventCounts, Floats, lower_epsilons
+from aggregator.auditor.table import OutputTable, Trait, all_readings, cells_of, edges_of
 
 Rows = NDArray[np.bool_]
 MOST = 6
@@ -29,7 +29,7 @@ _ADDED, _FINEST = 96, 64
 class OutputEvent:
     """A set of outputs that is said to be likelier for one neighbour: a reading that lies in one of these cells."""
 
-    reading: Reading
+    reading: Trait
     edges: Floats
     chosen: frozenset[int]
     likelier: int
@@ -38,11 +38,11 @@ class OutputEvent:
     forecast: float
     """The lower bound of epsilon that is hoped for."""
 
-    def counted(self, outputs: Outputs, first: Rows) -> Counts:
+    def counted(self, outputs: OutputTable, first: Rows) -> EventCounts:
         """How many runs of each neighbour fall into it."""
         inside = np.isin(cells_of(self.reading.column(outputs), self.edges), list(self.chosen))
         ones, twos = int((inside & first).sum()), int((inside & ~first).sum())
-        return Counts(twos, ones, len(outputs)) if self.likelier else Counts(ones, twos, len(outputs))
+        return EventCounts(twos, ones, len(outputs)) if self.likelier else EventCounts(ones, twos, len(outputs))
 
     def words(self) -> str:
         """The event as a phrase."""
@@ -74,7 +74,7 @@ def _list(numbers: Floats) -> str:
     return repr([float(number) for number in numbers]).replace("inf", "math.inf")
 
 
-def learn(outputs: Outputs, first: Rows, tested: int, delta: float, error: float) -> list[OutputEvent]:
+def learn(outputs: OutputTable, first: Rows, tested: int, delta: float, error: float) -> list[OutputEvent]:
     """The most promising events, best first, judged by runs of both neighbours; at most two of one reading.
 
     `tested` is the number of fresh runs on which they will be counted, and `error` the one that each may spend there.
@@ -109,7 +109,7 @@ def _varies(column: Floats) -> bool:
 
 
 def _unions(
-    reading: Reading,
+    reading: Trait,
     edges: Floats,
     cells: NDArray[np.int64],
     texts: dict[float, str],
@@ -145,10 +145,10 @@ def _unions(
             yield OutputEvent(reading, edges, chosen, likelier, texts, float(hoped[best]))
 
 
-Known = tuple[Reading, Floats, NDArray[np.int64]]
+Known = tuple[Trait, Floats, NDArray[np.int64]]
 
 
-def _learned(known: Sequence[Known], outputs: Outputs, first: Rows, ordering: Rows) -> Iterator[Reading]:
+def _learned(known: Sequence[Known], outputs: OutputTable, first: Rows, ordering: Rows) -> Iterator[Trait]:
     rows = np.flatnonzero(ordering)[:_LEARNED_FROM]
     target = first[rows]
     if 0 < target.sum() < len(target):
@@ -156,7 +156,7 @@ def _learned(known: Sequence[Known], outputs: Outputs, first: Rows, ordering: Ro
         yield _tree(known, outputs, rows, target)
 
 
-def _additive(known: Sequence[Known], rows: NDArray[np.int64], target: Rows) -> Reading:
+def _additive(known: Sequence[Known], rows: NDArray[np.int64], target: Rows) -> Trait:
     """A weight for each cell of each reading, as logistic regression fits them: the ratio itself where places are
     independent."""
     from scipy.sparse import csr_matrix, hstack
@@ -174,17 +174,17 @@ def _additive(known: Sequence[Known], rows: NDArray[np.int64], target: Rows) -> 
     weighed = [(reading, edges, part) for (reading, edges, _), part in zip(known, weights, strict=True)]
     used = [term for term in weighed if abs(term[2]).max() > 1e-3]
 
-    def column(it: Outputs) -> Floats:
+    def column(it: OutputTable) -> Floats:
         total = np.zeros(len(it))
         for reading, edges, part in used:
             total = total + part[cells_of(reading.column(it), edges)]
         return np.round(total, 6)
 
     terms = ", ".join(f"{_list(part)}[cell({reading.source}, {_list(edges)})]" for reading, edges, part in used)
-    return Reading("a score of all places", f"round(sum([{terms}]), 6)", column, 3)
+    return Trait("a score of all places", f"round(sum([{terms}]), 6)", column, 3)
 
 
-def _tree(known: Sequence[Known], outputs: Outputs, rows: NDArray[np.int64], target: Rows) -> Reading:
+def _tree(known: Sequence[Known], outputs: OutputTable, rows: NDArray[np.int64], target: Rows) -> Trait:
     """The leaf of a small tree over cells: what two places tell only together."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -192,7 +192,7 @@ def _tree(known: Sequence[Known], outputs: Outputs, rows: NDArray[np.int64], tar
     cells = np.stack([part[2][rows] for part in taken], axis=1)
     tree = DecisionTreeClassifier(max_leaf_nodes=24, min_samples_leaf=20, random_state=0).fit(cells, target).tree_
 
-    def column(it: Outputs) -> Floats:
+    def column(it: OutputTable) -> Floats:
         asked = np.stack([cells_of(reading.column(it), edges) for reading, edges, _ in taken], axis=1)
         return np.asarray(tree.apply(asked.astype(np.float32)), float)
 
@@ -203,4 +203,4 @@ def _tree(known: Sequence[Known], outputs: Outputs, rows: NDArray[np.int64], tar
         question = f"cell({reading.source}, {_list(edges)}) <= {tree.threshold[node]!r}"
         return f"({told(tree.children_left[node])} if {question} else {told(tree.children_right[node])})"
 
-    return Reading("the branch of a tree of questions", told(0).replace("np.float64", ""), column, 3)
+    return Trait("the branch of a tree of questions", told(0).replace("np.float64", ""), column, 3)

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -73,6 +74,7 @@ def main() -> None:
         told.write(json.dumps(answer) + "\n")
         told.flush()
 
+    warnings.simplefilter("ignore")  # one a run would fill the terminal
     try:
         plain = loaded("anonml_readings", os.path.join(HERE, "readings.py")).plain  # noqa: PTH118
         adapters = loaded(OFFERED, os.path.join(HERE, "adapters.py"))  # noqa: PTH118

@@ -14,16 +14,17 @@ import numpy as np
 from attrs import field, frozen
 from numpy.random import Generator
 
-from aggregator.auditor.claim import Counts, PrivacyClaim
+from aggregator.auditor.claim import EventCounts, PrivacyClaim
 from aggregator.auditor.domain import Input
 from aggregator.auditor.events import MOST, OutputEvent, Rows, learn
-from aggregator.auditor.table import Outputs
+from aggregator.auditor.table import OutputTable
 
 Pair = tuple[Input, Input]
 ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
 _FRESH, _FEWEST, _FIRST = 2 / 3, 120, 600
 _WARM, _TIMED, _LEAST = 256, 0.1, 120
+_AHEAD = 8  # pairs are kept by what they promise with so many times the runs
 _OF_THE_TIME = 0.85
 
 
@@ -44,7 +45,7 @@ class AuditEvidence:
 
     pair: Pair
     event: OutputEvent
-    counts: Counts
+    counts: EventCounts
     error: float
     """The part of the error that this one trial spent."""
     epsilon: float
@@ -107,7 +108,7 @@ def audit_black_box(
 
     runs = max(_LEAST, min(runs, int(_OF_THE_TIME * seconds * _speed(box, pairs[0], spent))))
 
-    pools: dict[int, tuple[Outputs, Rows]] = {}
+    pools: dict[int, tuple[OutputTable, Rows]] = {}
     kept, used, tried = list(range(len(pairs))), 0, 0
     best: AuditEvidence | None = None
     stages = _stages(runs, len(pairs))
@@ -120,17 +121,17 @@ def audit_black_box(
         for index in kept:
             first = coins.integers(0, 2, each).astype(bool)
             events = learn(*pools[index], each, claim.delta, share) if index in pools else []
-            outputs = Outputs.of(box.run(pairs[index], first.tolist()))
+            outputs = OutputTable.of(box.run(pairs[index], first.tolist()))
             used += each
             for event in events:
                 tried += 1
                 counts = event.counted(outputs, first)
                 found = AuditEvidence(pairs[index], event, counts, share, counts.epsilon(claim.delta, share))
-                hopes[index] = max(hopes.get(index, 0.0), found.epsilon)
+                hopes[index] = max(hopes.get(index, 0.0), counts.promise(claim.delta, share, _AHEAD))
                 best = found if best is None or _rank(found, claim) > _rank(best, claim) else best
             pools[index] = _joined(pools.get(index), outputs, first)
             if number == 0:
-                tries = learn(*pools[index], stages[-1], claim.delta, share)
+                tries = learn(*pools[index], _AHEAD * each, claim.delta, share)
                 hopes[index] = tries[0].forecast if tries else 0.0
             if best and best.epsilon > claim.epsilon:
                 break
@@ -172,7 +173,7 @@ def _rank(found: AuditEvidence, claim: PrivacyClaim) -> tuple[bool, int, float]:
     return refutes, -found.event.reading.steps if refutes else 0, found.epsilon
 
 
-def _joined(pool: tuple[Outputs, Rows] | None, outputs: Outputs, first: Rows) -> tuple[Outputs, Rows]:
+def _joined(pool: tuple[OutputTable, Rows] | None, outputs: OutputTable, first: Rows) -> tuple[OutputTable, Rows]:
     if pool is None:
         return outputs, first
     return pool[0].and_more(outputs), np.concatenate([pool[1], first])

@@ -21,8 +21,8 @@ _MOST_EDGES, _QUANTILES, _COMMON = 64, 24, 0.01
 
 
 @frozen
-class Outputs:
-    """Outputs of many runs: the leaves (not a number beyond an output's end), and the numbers of their texts."""
+class OutputTable:
+    """OutputTable of many runs: the leaves (not a number beyond an output's end), and the numbers of their texts."""
 
     leaves: Floats
     length: Floats
@@ -35,7 +35,7 @@ class Outputs:
     """Types, whole outputs and orders, by their numbers."""
 
     @classmethod
-    def of(cls, plains: Sequence[Any]) -> Outputs:
+    def of(cls, plains: Sequence[Any]) -> OutputTable:
         """The outputs, made plain before."""
         found = [readings.flat(plain) for plain in plains]
         length = np.array([len(row) for row in found], float)
@@ -55,11 +55,11 @@ class Outputs:
     def __len__(self) -> int:
         return len(self.length)
 
-    def at(self, rows: NDArray[np.bool_]) -> Outputs:
+    def at(self, rows: NDArray[np.bool_]) -> OutputTable:
         """Some of the runs."""
         return evolve(self, **{name: getattr(self, name)[rows] for name in ("leaves", *_COLUMNS)})
 
-    def and_more(self, more: Outputs) -> Outputs:
+    def and_more(self, more: OutputTable) -> OutputTable:
         """These runs and more of them."""
         wide = max(self.leaves.shape[1], more.leaves.shape[1])
         both = [
@@ -80,35 +80,35 @@ def _coded(words: Iterator[str], told: dict[float, str]) -> Floats:
 
 
 @frozen
-class Reading:
+class Trait:
     """One number of each output: its words, a Python expression over `y` and `v`, and the column."""
 
     words: str
     source: str
-    column: Callable[[Outputs], Floats] = field(repr=False)
+    column: Callable[[OutputTable], Floats] = field(repr=False)
     steps: int = 0
     """How hard it is to tell: readings with less are told first where both refute."""
     coded: bool = False
-    """True if the number stands for one of `Outputs.told`."""
+    """True if the number stands for one of `OutputTable.told`."""
 
-    def names(self, outputs: Outputs) -> dict[float, str]:
+    def names(self, outputs: OutputTable) -> dict[float, str]:
         """The texts that some of its numbers stand for."""
         return outputs.told if self.coded else outputs.texts if not self.steps else {}
 
 
-def _at(outputs: Outputs, place: int) -> Floats:
+def _at(outputs: OutputTable, place: int) -> Floats:
     return outputs.leaves[:, place] if place < outputs.leaves.shape[1] else np.full(len(outputs), np.nan)
 
 
-def place_alone(number: int, alone: bool) -> Reading:
+def place_alone(number: int, alone: bool) -> Trait:
     """The leaf of one place."""
-    return Reading("the output" if alone else f"value {number + 1}", f"at(v, {number})", lambda it: _at(it, number))
+    return Trait("the output" if alone else f"value {number + 1}", f"at(v, {number})", lambda it: _at(it, number))
 
 
-def lowest_bit(number: int) -> Reading:
+def lowest_bit(number: int) -> Trait:
     """The exponent of the lowest bit of one place: on which grid its double lies."""
 
-    def column(outputs: Outputs) -> Floats:
+    def column(outputs: OutputTable) -> Floats:
         values = _at(outputs, number)
         mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
         whole = (mantissa * 2.0**53).astype(np.int64)
@@ -116,34 +116,34 @@ def lowest_bit(number: int) -> Reading:
             bit = np.log2((whole & -whole).astype(float)) + exponent - 53
         return np.where(whole == 0, np.nan, bit)
 
-    return Reading(f"the exponent of the lowest bit of value {number + 1}", f"lowest_bit(at(v, {number}))", column, 1)
+    return Trait(f"the exponent of the lowest bit of value {number + 1}", f"lowest_bit(at(v, {number}))", column, 1)
 
 
-def fine_part(number: int, bits: int) -> Reading:
+def fine_part(number: int, bits: int) -> Trait:
     """What of one place is finer than a grid."""
 
-    def column(outputs: Outputs) -> Floats:
+    def column(outputs: OutputTable) -> Floats:
         scaled = _at(outputs, number) * 2.0**bits
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(scaled), scaled - np.floor(scaled), np.nan)
 
-    return Reading(f"the part of value {number + 1} finer than 2^-{bits}", f"part(at(v, {number}), {bits})", column, 1)
+    return Trait(f"the part of value {number + 1} finer than 2^-{bits}", f"part(at(v, {number}), {bits})", column, 1)
 
 
-def difference(place: int, other: int) -> Reading:
+def difference(place: int, other: int) -> Trait:
     """The difference of two places: noise that is used twice is not in it."""
 
-    def column(outputs: Outputs) -> Floats:
+    def column(outputs: OutputTable) -> Floats:
         with np.errstate(invalid="ignore"):
             return _at(outputs, place) - _at(outputs, other)
 
-    return Reading(f"value {place + 1} minus value {other + 1}", f"at(v, {place}) - at(v, {other})", column, 1)
+    return Trait(f"value {place + 1} minus value {other + 1}", f"at(v, {place}) - at(v, {other})", column, 1)
 
 
-def how_often(value: float, texts: dict[float, str]) -> Reading:
+def how_often(value: float, texts: dict[float, str]) -> Trait:
     """How many of the leaves are a value."""
     named = texts.get(value, f"{value:g}")
-    return Reading(
+    return Trait(
         f"how many of the values are {named}",
         f"float(v.count({value!r}))",
         lambda it: (it.leaves == value).sum(axis=1).astype(float),
@@ -151,12 +151,12 @@ def how_often(value: float, texts: dict[float, str]) -> Reading:
     )
 
 
-def nearer(first: Floats, second: Floats, squared: bool) -> Reading:
+def nearer(first: Floats, second: Floats, squared: bool) -> Trait:
     """How much nearer an output is to the second neighbour's usual output than to the first's."""
     power = 2 if squared else 1
     places = [int(p) for p in np.flatnonzero(np.isfinite(first) & np.isfinite(second))]
 
-    def column(outputs: Outputs) -> Floats:
+    def column(outputs: OutputTable) -> Floats:
         total = np.zeros(len(outputs))
         for p in places:
             values = _at(outputs, p)
@@ -166,10 +166,10 @@ def nearer(first: Floats, second: Floats, squared: bool) -> Reading:
     told = {p: (float(first[p]), float(second[p])) for p in places}
     source = f"sum(abs(at(v, p) - a) ** {power} - abs(at(v, p) - b) ** {power} for p, (a, b) in {told!r}.items())"
     measure = "squares" if squared else "distances"
-    return Reading(f"how much nearer (by {measure}) the values lie to the other neighbour's", source, column, 2)
+    return Trait(f"how much nearer (by {measure}) the values lie to the other neighbour's", source, column, 2)
 
 
-def all_readings(sample: Outputs, first: NDArray[np.bool_]) -> list[Reading]:
+def all_readings(sample: OutputTable, first: NDArray[np.bool_]) -> list[Trait]:
     """The readings that are worth a look, judged by a sample; `first` are its runs of the first neighbour."""
     wide = sample.leaves.shape[1]
     alone = wide == 1
@@ -180,7 +180,7 @@ def all_readings(sample: Outputs, first: NDArray[np.bool_]) -> list[Reading]:
         ("the order", "code(order(y))", "order"),
         ("the number of values", "float(len(flat(y)))", "length"),
     ):
-        found.append(Reading(words, source, attrgetter(name), coded=name != "length", steps=name == "length"))
+        found.append(Trait(words, source, attrgetter(name), coded=name != "length", steps=name == "length"))
     found += [lowest_bit(number) for number in range(min(wide, FINE))]
     found += [fine_part(number, bits) for number in range(min(wide, 4)) for bits in _GRIDS]
     if wide > 1:
@@ -197,11 +197,11 @@ def _medians(leaves: Floats) -> Floats:
     return np.where(known, np.median(finite, axis=0) if len(leaves) else 0.0, np.nan)
 
 
-def _of_several(sample: Outputs, wide: int) -> list[Reading]:
+def _of_several(sample: OutputTable, wide: int) -> list[Trait]:
     import warnings
 
-    def column(of: Callable[[Floats], Floats]) -> Callable[[Outputs], Floats]:
-        def computed(outputs: Outputs) -> Floats:
+    def column(of: Callable[[Floats], Floats]) -> Callable[[OutputTable], Floats]:
+        def computed(outputs: OutputTable) -> Floats:
             with warnings.catch_warnings(), np.errstate(invalid="ignore"):
                 warnings.simplefilter("ignore", RuntimeWarning)
                 return of(outputs.leaves) if outputs.leaves.shape[1] else np.full(len(outputs), np.nan)
@@ -210,12 +210,12 @@ def _of_several(sample: Outputs, wide: int) -> list[Reading]:
 
     real = "[x for x in v if x == x]"
     found = [
-        Reading("the sum of the values", f"float(sum({real}))", column(lambda x: np.nansum(x, axis=1)), 1),
-        Reading("the largest value", f"max({real}, default=math.nan)", column(lambda x: np.nanmax(x, axis=1)), 1),
-        Reading("the smallest value", f"min({real}, default=math.nan)", column(lambda x: np.nanmin(x, axis=1)), 1),
-        Reading("how many values are no number", "float(sum(x != x for x in flat(y)))", _no_numbers, 1),
-        Reading("squares' sum", f"float(sum(x * x for x in {real}))", column(lambda x: np.nansum(x * x, axis=1)), 1),
-        Reading(
+        Trait("the sum of the values", f"float(sum({real}))", column(lambda x: np.nansum(x, axis=1)), 1),
+        Trait("the largest value", f"max({real}, default=math.nan)", column(lambda x: np.nanmax(x, axis=1)), 1),
+        Trait("the smallest value", f"min({real}, default=math.nan)", column(lambda x: np.nanmin(x, axis=1)), 1),
+        Trait("how many values are no number", "float(sum(x != x for x in flat(y)))", _no_numbers, 1),
+        Trait("squares' sum", f"float(sum(x * x for x in {real}))", column(lambda x: np.nansum(x * x, axis=1)), 1),
+        Trait(
             "how many different values there are",
             f"float(len(set({real})))",
             column(lambda x: (np.diff(np.sort(x, axis=1), axis=1) > 0).sum(axis=1) + ~np.isnan(x).all(axis=1) * 1.0),
@@ -231,7 +231,7 @@ def _of_several(sample: Outputs, wide: int) -> list[Reading]:
     return found
 
 
-def _no_numbers(outputs: Outputs) -> Floats:
+def _no_numbers(outputs: OutputTable) -> Floats:
     absent = np.maximum(outputs.leaves.shape[1] - outputs.length, 0)
     return np.asarray(np.isnan(outputs.leaves).sum(axis=1) - absent, float)
 
