@@ -6,6 +6,7 @@ Each imports its package when it is called, and none is in the default installat
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import subprocess
 from typing import Any
@@ -82,25 +83,22 @@ def ldp_toolbox(protocol: Any, method: str = "obfuscate") -> Mechanism:
 
 
 def flower_mod(mod: Any) -> Mechanism:
-    """A Flower mod around a client whose update is the input: a list of numbers, or of lists, each one parameter."""
-    numpy, flwr, app = (importlib.import_module(name) for name in ("numpy", "flwr.common", "flwr.app"))
-    compat = importlib.import_module("flwr.compat.common.recorddict_compat")
+    """A Flower mod around a client that trains zeros into its input: a list of numbers or lists, each a parameter."""
+    numpy, app = importlib.import_module("numpy"), importlib.import_module("flwr.app")
+    if importlib.util.find_spec("flwr.supercore") and importlib.util.find_spec("flwr.supercore.task_identity"):
+        identity = importlib.import_module("flwr.supercore.task_identity").TaskIdentity
+        identity.task_id = identity.run_id = identity.node_id = 1
 
     def run(given: Any) -> Any:
-        def trained(update: list[Any]) -> Any:
-            arrays = [numpy.asarray(part, dtype=float) for part in update]
-            return flwr.ndarrays_to_parameters(arrays)
+        def record(parts: Any) -> Any:
+            named = {str(place): app.Array(numpy.asarray(part, dtype=float)) for place, part in enumerate(parts)}
+            return app.RecordDict({"arrays": app.ArrayRecord(named)})
 
-        asked = flwr.FitIns(trained([numpy.zeros_like(numpy.asarray(part, float)) for part in given]), {})
-        done = flwr.FitRes(flwr.Status(flwr.Code.OK, ""), trained(given), 1, {})
-        asking = app.Message(compat.fitins_to_recorddict(asked, True), dst_node_id=1, message_type="train")
+        zeros = [numpy.zeros_like(numpy.asarray(part, dtype=float)) for part in given]
+        asked = app.Message(record(zeros), dst_node_id=1, message_type="train")
         context = app.Context(1, 1, {}, app.RecordDict(), {})
-
-        def client(message: Any, _: Any) -> Any:
-            return app.Message(compat.fitres_to_recorddict(done, False), reply_to=message)
-
-        answer = compat.recorddict_to_fitres(mod(asking, context, client).content, False)
-        return [part.tolist() for part in flwr.parameters_to_ndarrays(answer.parameters)]
+        answer = mod(asked, context, lambda message, _: app.Message(record(given), reply_to=message))
+        return [part.tolist() for part in answer.content["arrays"].to_numpy_ndarrays()]
 
     return run
 

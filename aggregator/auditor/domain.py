@@ -129,8 +129,8 @@ def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
         return
     first, second = _filled(domain, 0), _filled(domain, 1)
     yield first, second
-    drawn = [(_drawn(domain, random), _drawn(domain, random)) for _ in range(4)]
-    yield from drawn
+    for _ in range(4):
+        yield _drawn_pair(domain, random)
     for place in range(min(len(domain.parts), 4)):
         yield first, [second[i] if i == place else value for i, value in enumerate(first)]
 
@@ -182,5 +182,10 @@ def _filled(part: Domain, number: int) -> Input:
     return _at(part.values, number)
 
 
-def _drawn(part: Domain, random: Random) -> Input:
-    return [_drawn(inner, random) for inner in part.parts] if isinstance(part, InputList) else random.choice(part.values)
+def _drawn_pair(part: Domain, random: Random) -> tuple[Input, Input]:
+    """Two inputs that differ in every place that has a second value."""
+    if isinstance(part, InputList):
+        both = [_drawn_pair(inner, random) for inner in part.parts]
+        return [x for x, _ in both], [y for _, y in both]
+    x, y = random.sample(part.values, 2) if len(part.values) > 1 else part.values * 2
+    return x, y

@@ -81,7 +81,7 @@ def main() -> None:
         if name.startswith("["):
             mechanism = adapters.command(json.loads(name), target == "lines")
         else:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(target)) if target.endswith(".py") else os.getcwd())  # noqa: PTH100, PTH109, PTH120
+            sys.path[:0] = [os.path.dirname(os.path.abspath(target)), os.getcwd()]  # noqa: PTH100, PTH109, PTH120
             module = loaded("target", target) if target.endswith(".py") else importlib.import_module(target)
             mechanism = getattr(module, name)
     except BaseException:
