@@ -123,9 +123,10 @@ def _number(text: str) -> float:
 def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
     """Whole inputs changed first, then single places."""
     if isinstance(domain, InputChoice):
+        # Each value once first, so that one that alone is unprotected is not left out.
+        yield from zip(domain.values[::2], domain.values[1::2], strict=False)
         both = [(x, y) for place, x in enumerate(domain.values) for y in domain.values[place + 1 :]]
-        yield from both[:1]
-        yield from random.sample(both[1:], len(both) - 1) if len(both) > 1 else ()
+        yield from random.sample(both, len(both))
         return
     first, second = _filled(domain, 0), _filled(domain, 1)
     yield first, second

@@ -57,8 +57,7 @@ def _response(epsilon: float) -> Callable[[int], int]:
 
 
 def test_a_sound_mechanism_raises_an_alarm_no_oftener_than_the_error() -> None:
-    """At an error of a quarter, 60 audits of a mechanism exactly at its claim have 25 alarms or more with a chance below
-    .01."""
+    """At an error of a quarter, 60 audits of a mechanism at its claim have 25 alarms with a chance below .01."""
     alarms = 0
     for _ in range(60):
         alarms += _audited(_response(1.0), PrivacyClaim(1.0), [(0, 1), (2, 3)], runs=1_500, error=0.25).broken
