@@ -48,9 +48,9 @@ class EventCounts:
         return max(0.0, float(found[0]) - _ROUNDING)
 
     def promise(self, delta: float, error: float, times: int) -> float:
-        """What the same shares would prove of so many times the runs; a run less for the likelier, one more for the
-        other."""
-        k, m = np.array([max(self.likelier - 1, 0)]), np.array([self.other + 1])
+        """What the same shares would prove of so many times the runs; half a run less for the likelier, and half a
+        run more for the other."""
+        k, m = np.array([max(self.likelier - 0.5, 0)]), np.array([self.other + 0.5])
         return float(lower_epsilons(k * times, m * times, self.runs * times, delta, error)[0])
 
     def measured(self, delta: float) -> float:

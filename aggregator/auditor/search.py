@@ -24,7 +24,7 @@ ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
 _FRESH, _FEWEST, _FIRST = 2 / 3, 120, 600
 _WARM, _TIMED, _LEAST = 256, 0.1, 120
-_AHEAD = 8  # pairs are kept by what they promise with so many times the runs
+_AHEAD = 16  # pairs are kept by what they promise with so many times the runs
 _OF_THE_TIME = 0.85
 
 
@@ -130,14 +130,12 @@ def audit_black_box(
                 hopes[index] = max(hopes.get(index, 0.0), counts.promise(claim.delta, share, _AHEAD))
                 best = found if best is None or _rank(found, claim) > _rank(best, claim) else best
             pools[index] = _joined(pools.get(index), outputs, first)
-            if number == 0:
-                tries = learn(*pools[index], _AHEAD * each, claim.delta, share)
-                hopes[index] = tries[0].forecast if tries else 0.0
             if best and best.epsilon > claim.epsilon:
                 break
         if best and best.epsilon > claim.epsilon:
             break
-        kept = sorted(kept, key=lambda index: -hopes.get(index, 0.0))[: max(1, len(kept) // 2)]
+        if number:  # the first stage only teaches: its own counts say nothing yet
+            kept = sorted(kept, key=lambda index: -hopes.get(index, 0.0))[: max(1, len(kept) // 2)]
     return AuditVerdict(claim, error, used, len(pairs), tried, best, best.epsilon if best else 0.0)
 
 

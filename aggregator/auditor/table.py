@@ -123,8 +123,8 @@ def fine_part(number: int, bits: int) -> Trait:
     """What of one place is finer than a grid."""
 
     def column(outputs: OutputTable) -> Floats:
-        scaled = _at(outputs, number) * 2.0**bits
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = _at(outputs, number) * 2.0**bits
             return np.where(np.isfinite(scaled), scaled - np.floor(scaled), np.nan)
 
     return Trait(f"the part of value {number + 1} finer than 2^-{bits}", f"part(at(v, {number}), {bits})", column, 1)

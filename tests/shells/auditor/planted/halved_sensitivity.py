@@ -7,4 +7,4 @@ PLANTED = {"kind": "sensitivity", "epsilon": 1.5}
 
 
 def mechanism(rows):
-    return sum(rows) + round(random.expovariate(1 / 2) - random.expovariate(1 / 2), 2)
+    return round(sum(rows) + random.expovariate(1 / 2) - random.expovariate(1 / 2), 2)
