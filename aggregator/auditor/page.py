@@ -75,7 +75,7 @@ class AuditPage:
             "Dear maintainer,",
             "",
             f"an automated audit refutes a privacy claim of {self._name()}.",
-            "Nobody else has this report. Please say when it may be published, or where the claim was misread.",
+            "This report went to nobody else. Please say when it may be published, or where the claim was misread.",
             "",
             f"Result: {self.verdict.words()}.",
             "",
