@@ -24,7 +24,7 @@ _ROUNDING = 1e-9  # far above the errors of betaincinv
 
 @frozen
 class PrivacyClaim:
-    """What a mechanism says of itself. Raises `InvalidValue` for an epsilon below 0 or a delta outside [0, 1)."""
+    """The promise of a mechanism. Raises `InvalidValue` for an epsilon below 0 or a delta outside [0, 1)."""
 
     epsilon: float = field()
     delta: float = field(default=0.0)
@@ -48,7 +48,7 @@ class EventCounts:
         return max(0.0, float(found[0]) - _ROUNDING)
 
     def promise(self, delta: float, error: float, times: int) -> float:
-        """What the same shares would prove of so many times the runs; half a run less for the likelier, and half a
+        """The bound that the same shares would prove of so many times the runs; half a run less for the likelier, and half a
         run more for the other."""
         k, m = np.array([max(self.likelier - 0.5, 0)]), np.array([self.other + 0.5])
         return float(lower_epsilons(k * times, m * times, self.runs * times, delta, error)[0])

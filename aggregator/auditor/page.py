@@ -57,7 +57,7 @@ if __name__ == "__main__":
 
 @frozen
 class AuditPage:
-    """What was tested, how it ended, and with which Python."""
+    """The target, the verdict, and the Python that ran it."""
 
     target: AuditTarget
     verdict: AuditVerdict

@@ -120,7 +120,7 @@ def lowest_bit(number: int) -> Trait:
 
 
 def fine_part(number: int, bits: int) -> Trait:
-    """What of one place is finer than a grid."""
+    """The part of one place that is finer than a grid."""
 
     def column(outputs: OutputTable) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):
