@@ -48,8 +48,10 @@ class EventCounts:
         return max(0.0, float(found[0]) - _ROUNDING)
 
     def promise(self, delta: float, error: float, times: int) -> float:
-        """The bound that the same shares would prove of so many times the runs; half a run less for the likelier, and half a
-        run more for the other."""
+        """The bound that the same shares would prove with so many times the runs.
+
+        The likelier has half a run less, and the other half a run more.
+        """
         k, m = np.array([max(self.likelier - 0.5, 0)]), np.array([self.other + 0.5])
         return float(lower_epsilons(k * times, m * times, self.runs * times, delta, error)[0])
 
