@@ -19,7 +19,7 @@ import runpy
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from itertools import cycle, islice
+from itertools import cycle, islice, zip_longest
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -77,29 +77,25 @@ def snapping(epsilon: float, bound: float = 100.0) -> Callable[[float], float]:
 
 def sound(count: int, opendp: str) -> list[Setting]:
     """So many sound settings: every kind in turn, at growing sizes and every epsilon."""
-    kinds: list[Iterator[Setting]] = [
-        (
-            Setting(f"{name} m={m}", local(name, m, epsilon), epsilon, 0.0, f"0..{m - 1}", "any")
-            for m in (2, 3, 5, 8, 16, 32, 64)
-            for epsilon in EPSILONS
-        )
+    sizes = (2, 3, 5, 8, 16, 32, 64)
+    kinds = [
+        [Setting(f"{name} m={m}", local(name, m, e), e, 0.0, f"0..{m - 1}", "any") for m in sizes for e in EPSILONS]
         for name in ("krr", "subset", "rappor", "pq")
     ]
+    repeated = list(islice(cycle(EPSILONS), 25))
     for name in ("integer_laplace", "exponential", "tellers_sum"):
         built, delta, domain, neighbours = TABLE[name]
-        repeated = islice(cycle(EPSILONS), 25)
-        kinds.append(Setting(name, built(e), e, delta, domain, neighbours) for e in repeated)
-    kinds.append(Setting("snapping", snapping(e), e, 0.0, "0.0..1.0", "any") for e in islice(cycle(EPSILONS), 25))
+        kinds.append([Setting(name, built(e), e, delta, domain, neighbours) for e in repeated])
+    kinds.append([Setting("snapping", snapping(e), e, 0.0, "0.0..1.0", "any") for e in repeated])
     if opendp:
         named = ("laplace_float", "laplace_int", "gaussian", "response", "noisy_max")
-        kinds.append(
-            Setting(f"opendp {name}", f"{OPENDP}:{name}", 1.0, 1e-5 if name == "gaussian" else 0.0, "", "")
+        deltas = {"gaussian": 1e-5}
+        kinds.append([
+            Setting(f"opendp {name}", f"{OPENDP}:{name}", 1.0, deltas.get(name, 0.0), "", "")
             for name in islice(cycle(named), 25)
-        )
-    found: list[Setting] = []
-    while kinds and len(found) < count:
-        kinds = [kind for kind in kinds if (setting := next(kind, None)) is not None and not found.append(setting)]  # type: ignore[func-returns-value]
-    return found[:count]
+        ])
+    mixed = [setting for row in zip_longest(*kinds) for setting in row if setting is not None]
+    return mixed[:count]
 
 
 def audited(setting: Setting, runs: int, python: str) -> tuple[AuditVerdict, float]:
