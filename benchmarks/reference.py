@@ -157,8 +157,8 @@ _FURTHER_CODES = (
     (INTERRUPTED, "stopped", "Ctrl-C. Nothing is lost; the same command goes on from there."),
 )
 _ABOUT_CODES = """A command that fails says so on standard error, in a message that begins with the word of the second
-column. Code 1 without a word is a check that found something, as `anonml doctor`, `anonml aggregator audit` and
-`anonml evidence compare` do, or a usage that was explained on the line."""
+column. Code 1 without a word is a check that found something, as `anonml doctor`, `anonml audit mechanism`,
+`anonml aggregator audit` and `anonml evidence compare` do, or a usage that was explained on the line."""
 
 
 # Study files

@@ -49,7 +49,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "aggregator": (
         ("desk", "estimator", "notebook"),
-        ("cli", "lab"),
+        ("cli", "lab", "auditor"),
         ("opening",),
         ("app",),
         ("audit", "network"),
@@ -73,6 +73,7 @@ SHELLS: Mapping[str, frozenset[str]] = {
     "peer.web": frozenset({"anon.kit.page", "anon.kit.diagnosis", "anon.kit.terminal", "peer.opening"}),
     "peer.pairing": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening", "peer.web"}),
     "peer.ledger": frozenset({"anon.kit.terminal", "peer.opening", "peer.web"}),
+    "aggregator.auditor": frozenset({"anon.kit.terminal"}),
     "aggregator.opening": frozenset({"anon.kit.terminal"}),
     "aggregator.cli": frozenset({"anon.kit.page", "anon.kit.terminal", "aggregator.opening"}),
     "aggregator.lab": frozenset({"anon.kit.terminal", "aggregator.opening"}),

@@ -1,0 +1,185 @@
+"""The auditor's parts: bounds, inputs, events and their lines of Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from aggregator.auditor import readings
+from aggregator.auditor.boxes import FunctionBox
+from aggregator.auditor.claim import EventCounts, PrivacyClaim
+from aggregator.auditor.domain import MOST_PAIRS, pairs, parse_domain
+from aggregator.auditor.events import learn
+from aggregator.auditor.page import AuditPage
+from aggregator.auditor.runner import packed, unpacked
+from aggregator.auditor.search import audit_black_box
+from aggregator.auditor.table import OutputTable, all_readings
+from aggregator.auditor.target import AuditTarget, read_pairs, read_target
+from anon.errors import AnonmlError, InvalidValue, Malformed
+
+
+@pytest.mark.parametrize(("likelier", "other"), [(40, 0), (900, 100), (5, 5), (30_000, 9_000)])
+def test_the_bound_is_clopper_and_pearsons(likelier: int, other: int) -> None:
+    """At the bound, counts as large have a chance of the error; just above it a larger one."""
+    error = 1e-6
+    low = EventCounts(likelier, other, 100_000).epsilon(0, error)
+    if low > 0:
+        for epsilon, smaller in ((low - 0.001, True), (low + 0.001, False)):
+            share = 1 / (1 + math.exp(-epsilon))
+            assert bool(binom.sf(likelier - 1, likelier + other, share) < error) is smaller
+
+
+def test_delta_takes_from_the_bound() -> None:
+    counts = EventCounts(1_000, 0, 20_000)
+    assert counts.epsilon(0.0, 1e-9) > 3
+    assert counts.epsilon(0.05, 1e-9) < counts.epsilon(0.0, 1e-9)
+    assert counts.epsilon(0.11, 1e-9) == 0
+    assert EventCounts(0, 0, 100).epsilon(0.0, 1e-9) == 0
+
+
+@pytest.mark.parametrize("claim", [(-1, 0), (math.inf, 0), (1, 1), (1, -0.1), (math.nan, 0)])
+def test_a_claim_that_is_none_is_refused(claim: tuple[float, float]) -> None:
+    with pytest.raises(InvalidValue):
+        PrivacyClaim(*claim)
+
+
+@pytest.mark.parametrize(("domain", "neighbours", "some"), [
+    ("0..9", "any", (0, 9)),
+    ("0.0..2.0", "any", (0.0, 2.0)),
+    ("a|b", "any", ("a", "b")),
+    ("0..9; a|b", "any", ([0, "a"], [9, "b"])),
+    ("3 * 0..1", "any", ([0, 0, 0], [1, 1, 1])),
+    ("3 * 0..1", "one", ([0, 0, 0], [1, 0, 0])),
+    ("3 * 0..1", "lacks", ([0, 0, 0], [0, 0])),
+    ("2 * (0..1; 5..6)", "one", ([[0, 5], [0, 5]], [[1, 6], [0, 5]])),
+    ("0..9", "within:2", (0, 2)),
+    ("[1, 2]|[3]", "any", ([1, 2], [3])),
+])
+def test_pairs_of_a_domain(domain: str, neighbours: str, some: tuple[object, object]) -> None:
+    found = pairs(parse_domain(domain), neighbours, random.Random(1))
+    assert some in found or some[::-1] in found
+    assert len(found) <= MOST_PAIRS
+    assert all(json.dumps(x) != json.dumps(y) for x, y in found)
+
+
+def test_drawn_pairs_of_a_tuple_change_every_place() -> None:
+    found = pairs(parse_domain("4 * 0..9"), "any", random.Random(2))
+    assert sum(all(x != y for x, y in zip(*pair, strict=True)) for pair in found) >= 4
+
+
+@pytest.mark.parametrize(("domain", "neighbours"), [
+    ("", "any"), ("a", "any"), ("0..1", "one"), ("0..1", "within:5"), ("0..1", "within:x"), ("0..1", "near"),
+])
+def test_a_domain_without_neighbours_is_refused(domain: str, neighbours: str) -> None:
+    with pytest.raises(InvalidValue):
+        pairs(parse_domain(domain), neighbours, random.Random(1))
+
+
+OUTPUTS: dict[str, list[object]] = {
+    "numbers": [random.Random(i).gauss(i % 2, 1) for i in range(400)],
+    "odd numbers": [[math.nan, 0.0, -0.0, math.inf, 1e300, 5, 2**80][i % 7] for i in range(400)],
+    "lists": [[random.Random(i).gauss(0, 1), i % 3, None] for i in range(400)],
+    "lengths": [[i % 2] * (i % 5) for i in range(400)],
+    "texts": [["red", "green", ""][i % 3] for i in range(400)],
+    "lists of texts": [[["red", "green"][i % 2], "x"] for i in range(400)],
+    "bytes": [bytes([i % 256, 3]) for i in range(400)],
+    "dictionaries": [{"a": i % 2, "b": [i, "z"]} if i % 3 else {"b": 1, "a": 2} for i in range(400)],
+    "faults": [{"raised": "ValueError", "said": "no"} if i % 2 else None for i in range(400)],
+    "empty": [[] for _ in range(400)],
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_what_a_reproduction_reads_is_what_was_counted(kind: str) -> None:
+    """Each column of the table is its own line of Python, applied to each output."""
+    outputs = OUTPUTS[kind]
+    table, first = OutputTable.of(outputs), np.arange(400) % 2 == 0
+    for trait in all_readings(table, first):
+        column = trait.column(table)
+        for y, number in zip(outputs[:60], column[:60], strict=True):
+            scope = {**vars(readings), "y": y, "v": readings.flat(y)[: readings.WIDEST]}
+            said = eval(trait.source, scope)
+            assert said == pytest.approx(float(number), rel=1e-9, nan_ok=True), (trait.words, y)
+
+
+def test_learned_events_are_what_their_source_says() -> None:
+    draw = random.Random(5)
+    first = np.array([draw.random() < 0.5 for _ in range(3_000)])
+    outputs: list[object] = [[draw.gauss(mine, 1), draw.gauss(-mine, 1), draw.randrange(3)] for mine in first.tolist()]
+    table = OutputTable.of(outputs)
+    events = learn(table, first, 6_000, 0.0, 1e-9)
+    assert {"a score of all places", "the branch of a tree of questions"} & {event.reading.words for event in events}
+    for event in events:
+        code = compile(event.source(), "event", "eval")
+        scopes = ({**vars(readings), "y": y, "v": readings.flat(y)} for y in outputs)
+        inside = np.array([bool(eval(code, scope)) for scope in scopes])
+        counts = event.counted(table, first)
+        assert {counts.likelier, counts.other} == {int((inside & first).sum()), int((inside & ~first).sum())}
+        assert event.words() and event.forecast > 0
+
+
+@pytest.mark.parametrize("value", [None, True, 3, 2.5, "text", b"\x00\xff", [1, [b"x"]], {"a": b"1", "b": {"c": 2}}])
+def test_outputs_survive_the_way_between_two_processes(value: object) -> None:
+    assert json.loads(json.dumps(packed(value)), object_hook=unpacked) == value
+
+
+def test_plain_outputs() -> None:
+    class Answer:
+        def __init__(self) -> None:
+            self.counts = (1, 2)
+
+    assert readings.plain(np.arange(3)) == [0, 1, 2]
+    assert readings.plain({"x": {np.int64(3)}}) == {"x": [3]}
+    assert readings.plain(Answer()) == {"counts": [1, 2]}
+
+
+def test_a_targets_file_states_its_claim_without_being_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text('CLAIM = {"epsilon": 2, "domain": "0..1"}\nraise SystemExit\n', "utf-8")
+    target = read_target(f"{file}:other", {"delta": 0.1, "domain": "", "epsilon": None})
+    assert (target.function, target.claim()) == ("other", PrivacyClaim(2, 0.1))
+    assert target.tried(random.Random(1)) == [(0, 1)]
+
+
+@pytest.mark.parametrize("text", ["CLAIM = {'epsilons': 1}", "CLAIM = {'epsilon': f()}", "CLAIM = 3", "def x(:"])
+def test_a_file_without_a_claim_that_can_be_read_is_malformed(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text, "utf-8")
+    with pytest.raises(Malformed):
+        read_target(str(file), {})
+
+
+def test_what_nobody_said_is_asked_for() -> None:
+    for broken in (lambda: AuditTarget("m").claim(), lambda: AuditTarget("m").tried(random.Random(1))):
+        with pytest.raises(AnonmlError, match="name"):
+            broken()
+    with pytest.raises(InvalidValue, match="--pair"):
+        read_pairs(["[1, 2, 3]"])
+
+
+def test_a_page_has_a_program_that_repeats_the_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        'from anonml_adapters import pure_ldp\nCLAIM = {"epsilon": 1, "domain": "0..1"}\n'
+        "class Client:\n    def privatise(self, x):\n        return [x, 7]\nmechanism = pure_ldp(Client())\n",
+        "utf-8",
+    )
+    target = read_target(str(file), {})
+    coins = np.random.default_rng(1)
+    verdict = audit_black_box(FunctionBox(lambda x: [x, 7]), target.claim(), [(0, 1)], coins, lambda: 0.0, 5_000)
+    page = AuditPage(target, verdict, "3.11")
+    assert verdict.broken and verdict.best is not None
+    program = page.reproduction(verdict.best)
+    exec(compile(program, "reproduction", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "of the likelier neighbour, 0 of the other" in said
+    assert float(said.rsplit(" ", 1)[1]) < 1e-100
+    assert program in page.page() and "broken: epsilon at least" in page.page()
+    assert page.letter().startswith("Subject: ") and program in page.letter()
+    assert json.loads(json.dumps(page.json()))["broken"] is True
