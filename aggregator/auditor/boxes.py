@@ -36,7 +36,7 @@ class FunctionBox:
 
 
 class ProcessBox:
-    """A mechanism in a child: `FILE.py` or a module, and a function of it; or a command as a list in JSON.
+    """A mechanism in a child: of a file or a module, and a function of it; or a command as a list in JSON.
 
     A context manager: the child ends with it. Raises `Malformed` where the target cannot be loaded, ends, or raises at
     every run.

@@ -59,7 +59,7 @@ class AuditTarget:
 
 
 def read_target(place: str, said: Mapping[str, Any]) -> AuditTarget:
-    """The target of `FILE.py`, `FILE.py:function` or `module:function`; what is `said` comes before its file's claim.
+    """The target of a file, or of a function of a file or module; what is `said` comes before its file's claim.
 
     Raises `Malformed` for a file that is none or has another claim.
     """

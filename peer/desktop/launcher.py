@@ -14,7 +14,7 @@ def notified(sentence: str) -> bool:
     from ctypes import wintypes
 
     class Data(ctypes.Structure):
-        """`COPYDATASTRUCT`."""
+        """The data that Windows copies with such a message."""
 
         _fields_ = (("kind", wintypes.WPARAM), ("size", wintypes.DWORD), ("content", wintypes.LPCWSTR))
 
