@@ -32,7 +32,7 @@ IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]
 	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
 test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
-.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package windows-app deb mobile locks docs languages ledgers
+.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package windows-app deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -152,15 +152,6 @@ mobile: .venv/mobile    ## a peer for phones: do its wheels resolve for Android 
 
 soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
-
-.venv/ledger-%/made: pyproject.toml
-	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/pip install --quiet --disable-pip-version-check -e '.[$*]' pytest pytest-asyncio pytest-timeout pytest-xdist hypothesis
-	@touch $@
-
-ledgers: .venv/ledger-flower/made .venv/ledger-nvflare/made    ## the ledger within Flower and NVFlare, each in an environment of its own: a simulation, a job, 2,000 replies
-	@.venv/ledger-flower/bin/python -m pytest -m soak tests/peer/ledger/test_in_flower.py
-	@.venv/ledger-nvflare/bin/python -m pytest -m soak tests/peer/ledger/test_in_nvflare.py
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 	@for each in tokens vdaf perturb aggregate central peer records server load tellers letters masks oblivious tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done

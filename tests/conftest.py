@@ -34,7 +34,7 @@ WAITING = ("process", "slow", "tor", "browser", "postgres")
 POSTGRES_HINT = "PostgreSQL's server is missing: install it (Debian: apt-get install postgresql)"
 FRAMEWORKS = {"flower": "flwr", "nvflare": "nvflare"}
 collect_ignore = [f"peer/ledger/test_in_{name}.py" for name, root in FRAMEWORKS.items() if find_spec(root) is None]
-"""Each needs an environment of its own, which `make ledgers` makes."""
+"""Each needs an environment of its own (docs/ledger.md)."""
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
 
 

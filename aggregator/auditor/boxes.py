@@ -44,11 +44,13 @@ class ProcessBox:
 
     def __init__(self, target: str, name: str, python: str = sys.executable) -> None:
         ours = Child.OWN if python == sys.executable else Child.PROGRAM
+        environment = for_child(ours)
+        environment.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         self._child = subprocess.Popen(  # noqa: S603 - a mechanism that the user named
             [python, str(_RUNNER), target, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**for_child(ours), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            env=environment,
             text=True,
             encoding="utf-8",
         )

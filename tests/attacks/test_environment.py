@@ -143,6 +143,7 @@ UNCONTROLLED = {"system", "popen", "startfile", "posix_spawn", "posix_spawnp", "
 POOLS = {
     "aggregator/intake/workers.py": "each worker sheds its environment first (`shed`)",
     "aggregator/cli/fellows.py": "each process sheds its environment first (`begin_child`)",
+    "aggregator/auditor/adapters.py": "it runs in the mechanism's process, whose environment `boxes` made",
     "anon/kit/page/browser.py": "the library runs in a child that has the desktop's variables alone",
 }
 """Where a start takes no `env`, and why it may."""
@@ -206,7 +207,7 @@ def _faults(path: Path) -> list[str]:
             "create_subprocess_shell",
         )
         starts = starts or verb in ("subprocess_exec", "subprocess_shell")
-        if starts and not _is_controlled(call, tree):
+        if starts and name not in POOLS and not _is_controlled(call, tree):
             faults.append(f"{name}:{call.lineno}: {said} without env=for_child(...)")
         if (
             owner == "os"

@@ -1,6 +1,6 @@
 """The ledger in Flower itself: a real simulation of two nodes, and whatever an app may reply.
 
-`make ledgers` runs this in an environment of its own, which has the extra `flower`.
+It runs in an environment of its own, which has the extra `flower` (docs/ledger.md).
 """
 
 from __future__ import annotations

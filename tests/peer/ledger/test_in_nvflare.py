@@ -1,6 +1,6 @@
 """The ledger in NVFlare itself: a real job of two clients in its simulator.
 
-`make ledgers` runs this in an environment of its own, which has the extra `nvflare`.
+It runs in an environment of its own, which has the extra `nvflare` (docs/ledger.md).
 """
 
 from __future__ import annotations
