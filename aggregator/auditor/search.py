@@ -135,7 +135,8 @@ def audit_black_box(
         if best and best.epsilon > claim.epsilon:
             break
         if number:  # the first stage only teaches: its own counts say nothing yet
-            kept = sorted(kept, key=lambda index: -hopes.get(index, 0.0))[: max(1, len(kept) // 2)]
+            left = 1 if number + 2 == len(stages) else max(1, len(kept) // 2)  # the last stage has one pair alone
+            kept = sorted(kept, key=lambda index: -hopes.get(index, 0.0))[:left]
     return AuditVerdict(claim, error, used, len(pairs), tried, best, best.epsilon if best else 0.0)
 
 
