@@ -103,6 +103,8 @@ def test_a_peers_whole_life_leaves_nothing_for_others_to_read(command: Command, 
 
 PUBLIC = {
     "aggregator/audit/folder.py": "what is published",
+    "aggregator/auditor/cli.py": "a page and a letter about a mechanism, for others to read",
+    "aggregator/auditor/environments.py": "the names of packages in an environment that pip made",
     "aggregator/lab/cli.py": "a report without test people is published as it is; made-up people",
     "aggregator/estimator/cli.py": "a published model",
     "aggregator/lab/cli_plan.py": "a study file and a chart of made-up people",
