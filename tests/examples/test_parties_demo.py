@@ -128,9 +128,15 @@ def test_a_party_of_one_label_says_it_of_everybody() -> None:
     assert 1 - accuracy < rate and auc > 0.75
 
 
+IN_ALL = ("averaging", "groups", "trees")
+"""The demos of few parties that each run of all tests has; the soak has the others."""
+
+
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.parametrize("example", parties.RECORDS)
+@pytest.mark.parametrize("example", [
+    pytest.param(name, marks=[] if name in IN_ALL else pytest.mark.soak) for name in parties.RECORDS
+])  # fmt: skip
 def test_a_demo_of_few_parties(example: str, tmp_path: Path) -> None:
     """With so few the noise drowns the model. Its distance is the noise's all the same, and no party is lost."""
     file = tmp_path / "figures.json"
