@@ -33,7 +33,9 @@ from anon.wire.cbor import decode, encode
 from peer.rules.promise import budget_name
 
 MOST_NUMBERS: Final = 2**22
-"""Of a message. Exact noise takes some 50 microseconds for each of them."""
+"""Of a message. Exact noise takes some 12 microseconds for each of them."""
+MOST_ARRAYS: Final = 1000
+"""Of a message, and of its constants: an owner reads all their names."""
 MOST_ROUNDS: Final = 10_000
 MOST_RHO: Final = 100 * NANO
 _NORMS: Final = (Fraction(1, 2**30), Fraction(2**30))
@@ -142,6 +144,8 @@ class JobTerms:
         length = sum(array.size for array in self.arrays)
         if len(names) != len(self.arrays) or not 1 <= length <= MOST_NUMBERS:
             raise InvalidValue(f"federated.arrays: expected 1 to {MOST_NUMBERS} numbers, and no name twice")
+        if max(len(self.arrays), len(self.constants)) > MOST_ARRAYS:
+            raise InvalidValue(f"federated: expected at most {MOST_ARRAYS} arrays and as many constants")
         if not _NORMS[0] <= self.norm <= _NORMS[1]:
             raise InvalidValue("federated.norm: expected a length from 2^-30 to 2^30")
         if type(self.rounds) is not int or not 1 <= self.rounds <= MOST_ROUNDS:
@@ -258,7 +262,7 @@ class JobTerms:
             ),
             say(
                 "Before anything leaves, the message is shrunk to a length of at most {norm} and gets noise, on this "
-                "computer. Whoever runs the server sees it with the noise only.",
+                "computer. The server sees it with the noise only.",
                 norm=Figure(f"{float(self.norm):g}"),
             ),
             say("Each round costs {cost}.", cost=with_odds(self.each)),
@@ -267,7 +271,7 @@ class JobTerms:
             say("It is taken from your budget for {budget}.", budget=budget_name(self.budget)),
             *([say("Beside it go the same numbers each time: {constants}.", constants=constants)] if constants else []),
             say("Anything else is refused, and you are told."),
-            say("That you take part, how long training takes and that a round was refused is seen by the server."),
+            say("The server sees that you take part, how long training takes, and that a round was refused."),
         )
 
     def to_bytes(self) -> bytes:
@@ -299,7 +303,12 @@ def declaration_of(given: JobTerms | Mapping[str, Any] | str | Path) -> JobTerms
     if isinstance(given, JobTerms):
         return given
     if isinstance(given, str | Path):
-        given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
+        try:
+            given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
+        except ValueError as error:  # of letters as well
+            raise InvalidValue(f"federated: the declaration is not TOML: {error}; correct the file") from None
+        except RecursionError:
+            raise InvalidValue("federated: the declaration is not TOML: nested too deeply; correct the file") from None
     terms = dict(given)
     try:
         arrays = [DeclaredArray(name, **form) for name, form in terms.pop("arrays").items()]

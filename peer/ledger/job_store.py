@@ -30,6 +30,10 @@ _ROUNDS = """CREATE TABLE IF NOT EXISTS federated_rounds (
 ) STRICT"""
 
 
+MOST_ASKING = 16
+"""Jobs that wait for an answer: a server that sends its jobs' declarations could fill the page otherwise."""
+
+
 class JobState(StrEnum):
     """Where a job stands."""
 
@@ -84,12 +88,20 @@ class JobStore(Store):
         return [self._job(row, ledger) for row in self._rows("SELECT * FROM federated_jobs ORDER BY rowid")]
 
     def ask(self, terms: JobTerms) -> None:
-        """Put a job before the owner, once."""
+        """Put a job before the owner, once. Raises `Refused` where `MOST_ASKING` wait for an answer."""
         if self._has_tables() and self._rows("SELECT job FROM federated_jobs WHERE job = ?", terms.job):
             return
         with self._writing("policy") as connection:
             connection.execute(_JOBS)
             connection.execute(_ROUNDS)
+            counted = "SELECT count(*) AS found FROM federated_jobs WHERE state = ?"
+            if connection.execute(counted, (JobState.ASKED,)).fetchone()["found"] >= MOST_ASKING:
+                raise Refused(
+                    say(
+                        "{most} federated jobs wait for an answer already; answer them with `anonml peer federated`",
+                        most=MOST_ASKING,
+                    )
+                )
             connection.execute(
                 "INSERT OR IGNORE INTO federated_jobs (job, terms, state) VALUES (?, ?, ?)",
                 (terms.job, terms.to_bytes(), JobState.ASKED),

@@ -20,7 +20,9 @@ from anon.ldp.epsilon import NANO
 from anon.noise import DiscreteGaussian
 from anon.protocols.cost_words import DELTA
 from peer.ledger.declaration import JobTerms, Offer, OfferedArray, declaration_of
-from peer.ledger.job_store import JOB_TABLE, JobEvent, JobState
+from peer.ledger.job_store import JOB_TABLE, MOST_ASKING, JobEvent, JobState
+from peer.store.home import PeerHome
+from peer.view import made_ready
 from tests.support.federated import TERMS, known, node, offer, opened, terms
 
 SECRET = 1987.0625
@@ -176,10 +178,33 @@ def test_messages_of_failed_and_of_any_training_are_spread_alike() -> None:
     ({"title": "two\nlines"}, "seen"), ({"title": 7}, "names"), ({"unit": "house"}, "expected title"),
     ({"constants": {"loss": math.nan}}, "constants"), ({"constants": {"loss": "0.5"}}, "constants"),
     ({"also": 1}, "expected title"),
+    ({"arrays": {f"a{number}": {"shape": [1]} for number in range(1001)}}, "at most 1000"),
+    ({"constants": {f"a{number}": 1 for number in range(1001)}}, "at most 1000"),
 ])
 def test_a_declaration_that_is_none_is_refused(changed: dict[str, object], told: str) -> None:
     with pytest.raises(InvalidValue, match=told):
         terms(**changed)
+
+
+@pytest.mark.parametrize("content", [b'title = "x', b"\xff\xfe", b"[arrays]\nw = {shape = [2]\n", b"a=" + 9000 * b"["])
+def test_a_file_that_is_no_toml_is_told(tmp_path: Path, content: bytes) -> None:
+    (file := tmp_path / "job.toml").write_bytes(content)
+    with pytest.raises(InvalidValue, match=r"not TOML.*correct the file"):
+        declaration_of(file)
+
+
+def test_jobs_that_wait_for_an_answer_are_few(tmp_path: Path) -> None:
+    made_ready(PeerHome(tmp_path))
+    jobs = [terms(title=f"Run {number}") for number in range(MOST_ASKING + 1)]
+    with opened(tmp_path) as store:
+        for job in jobs[:-1]:
+            store.ask(job)
+            store.ask(job)
+        with pytest.raises(Refused, match="answer them"):
+            store.ask(jobs[-1])
+        assert len(store.jobs()) == MOST_ASKING
+        store.refuse(jobs[0].job)
+        store.ask(jobs[-1])
 
 
 @pytest.mark.parametrize("rho", ["0", "-1", "1e-10", "nan"])
