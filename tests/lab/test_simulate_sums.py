@@ -112,6 +112,7 @@ def test_sums_of_a_rule_of_all_people_at_once_are_those_of_members() -> None:
         sums.append(RoundSum(*one))
 
 
+@pytest.mark.slow
 def test_a_rule_is_simulated_and_shuffled_labels_show_nothing() -> None:
     """Staff are right about sleep here, and age says nothing. With shuffled labels a model still ranks by belief."""
     study = parse_proposal(sum_study(RULE, tellers(entries=False)))

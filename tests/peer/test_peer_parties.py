@@ -98,6 +98,7 @@ DESIGNS = {
 
 
 @pytest.mark.parametrize("design", every(3, DESIGNS))
+@pytest.mark.slow
 async def test_no_data_change_what_a_party_sends_or_spends(tmp_path: Path, design: str) -> None:
     """Each vector is that of the values that are there, clipped, and no longer than its proof states."""
     seen = set()

@@ -145,6 +145,7 @@ def test_a_gradient_gives_the_weights_of_the_descent() -> None:
     assert model.weights[1] < 0
 
 
+@pytest.mark.slow
 def test_learning_needs_every_document_and_refuses_one_that_was_altered() -> None:
     study = manifest_of(GRADIENT)
     documents, _ = published(study)
