@@ -11,6 +11,7 @@ _TELLTALE = {
     "aggregator": "sqlalchemy",
     "dask": "distributed",
     "desktop": "pystray",
+    "excel": "openpyxl",
     "export": "skops",
     "parquet": "pyarrow",
     "pdf": "weasyprint",

@@ -29,14 +29,14 @@ from anon.queries.lint import NAME
 from anon.queries.process import has_children
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
 from anon.text.sentences import Ours, attributed, from_store, say
-from peer.data.foreign_talk import BEGIN, WORD, ReadingRequest, Silent, Talk
+from peer.data.foreign_talk import BEGIN, EXCEL, NONE, PARQUET, WORD, ReadingRequest, Silent, Talk
 from peer.data.formats import sqlite
 from peer.data.formats.detect import DetectedFile, FileTable, detected
-from peer.data.formats.parquet import MAGIC as PARQUET
+from peer.data.formats.parquet import MAGIC
 from peer.data.watching import said_as_a_bad_file
 
 _PROGRAM = "import sys; sys.path[:0] = {paths}; from peer.data.foreign_child import main; main()"
-_NEEDED = ("peer", "attrs", "pyarrow")
+_NEEDED = ("peer", "attrs", "pyarrow", "openpyxl", "et_xmlfile")
 _GRACE = 60.0
 """Seconds that a child lives beyond its reading's end, which is told here."""
 _LOOK = 0.2
@@ -44,6 +44,7 @@ _LONGEST_WORDS = 2**14
 _PATTERN = re.compile(r"(?:[^{}]|\{[a-z_]+\})*")
 """Of a sentence: no field has a format, which could make a text of any length."""
 _UNITS = frozenset({"line", "entry", "row"})
+_WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 _FORMAT = re.compile(r"[a-z]{1,12}(?:-[a-z]{1,12})?")
 
 
@@ -57,18 +58,21 @@ def opened(file: Path, limits: ImportLimits) -> Iterator[DetectedFile]:
         with said_as_a_bad_file(), detected(file, limits) as found:
             yield found
         return
-    with _CHILDREN.begin(limits.seconds + _GRACE, _is_parquet(file)) as channel:
+    with _CHILDREN.begin(limits.seconds + _GRACE, _library_for(file)) as channel:
         channel.settimeout(_LOOK)
         conversation = _Conversation(Talk(channel, limits.look), limits)
         yield conversation.opened(ReadingRequest(file, limits))
 
 
-def _is_parquet(file: Path) -> bool:
-    if not file.is_file():
-        return False
-    with suppress(OSError), file.open("rb") as stream:
-        return stream.read(len(PARQUET)) == PARQUET
-    return False
+def _library_for(file: Path) -> int:
+    """By the beginning alone, and of a zip archive by its name too: the child finds out the rest."""
+    start = b""
+    if file.is_file():
+        with suppress(OSError), file.open("rb") as stream:
+            start = stream.read(len(MAGIC))
+    if start == MAGIC:
+        return PARQUET
+    return EXCEL if start[:2] == b"PK" and file.suffix.lower() in _WORKBOOKS else NONE
 
 
 # --- the program ---
@@ -82,13 +86,13 @@ class Children:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
-    def begin(self, seconds: float, parquet: bool) -> socket.socket:
+    def begin(self, seconds: float, library: int) -> socket.socket:
         """The socket of a new child, which lives for at most so long. One that could not be made reads as ended."""
         ours, theirs = socket.socketpair()
         with theirs, self._lock, suppress(OSError):
             for _ in range(2):  # it may have been killed since it was last looked at
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    socket.send_fds(self._started(), [BEGIN.pack(seconds, parquet)], [theirs.fileno()])
+                    socket.send_fds(self._started(), [BEGIN.pack(seconds, library)], [theirs.fileno()])
                     break
         return ours
 

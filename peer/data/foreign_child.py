@@ -2,8 +2,8 @@
 
 It is started by exec with an empty environment and no descriptor but its end of one socket, and holds no key. Libraries
 that are not written in Python can end a process where a file is damaged. Here that ends one child. For each file the
-server gets one socket, a number of seconds, and whether Parquet's library will be needed. The child, the first to go
-when memory runs out:
+server gets one socket, a number of seconds, and which library will be needed. The child, the first to go when memory
+runs out:
 
 1. sets a timer whose default action ends it, and the system's limits on processor time, memory, core files and writing;
 2. opens the file, says what it is, and answers questions about its tables until the other end closes.
@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from peer.data.foreign_talk import BEGIN, WORD, Talk
+from peer.data.foreign_talk import BEGIN, LIBRARIES, WORD, Talk
 
 if sys.platform != "win32":  # which has no such children
     import resource
@@ -52,8 +52,8 @@ def serve(control: socket.socket) -> None:
             packed, descriptors, _, _ = socket.recv_fds(control, BEGIN.size, 1)
             if len(packed) != BEGIN.size:
                 break
-            seconds, parquet = BEGIN.unpack(packed)
-            _forked(control, children, seconds, parquet, socket.socket(fileno=descriptors[0]))
+            seconds, needed = BEGIN.unpack(packed)
+            _forked(control, children, seconds, LIBRARIES[needed], socket.socket(fileno=descriptors[0]))
         for pid in [pid for pid, (end, channel) in children.items() if _over(pid, end, channel)]:
             children.pop(pid)[1].close()
     for pid in children:
@@ -62,12 +62,11 @@ def serve(control: socket.socket) -> None:
 
 
 def _forked(
-    control: socket.socket, children: _Children, seconds: float, parquet: bool, channel: socket.socket
+    control: socket.socket, children: _Children, seconds: float, needed: tuple[str, ...], channel: socket.socket
 ) -> None:
-    if parquet:
-        with suppress(ImportError):  # the child says what is missing
-            importlib.import_module("pyarrow.parquet")
-            importlib.import_module("pyarrow.compute")
+    with suppress(ImportError):  # the child says what is missing
+        for library in needed:
+            importlib.import_module(library)
     try:
         pid = os.fork()
     except OSError:

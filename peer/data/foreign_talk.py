@@ -24,8 +24,11 @@ from anon.tables.streams import ImportLimits
 
 WORD = "--read-files"
 """The only argument of a program that brings its Python along, when it is to be the server (`foreign_child.reads`)."""
-BEGIN = struct.Struct("<d?")
-"""Of the server: seconds of a child's life, and whether Parquet's library is loaded before it."""
+BEGIN = struct.Struct("<dB")
+"""Of the server: seconds of a child's life, and which of `LIBRARIES` are loaded before it."""
+LIBRARIES: tuple[tuple[str, ...], ...] = ((), ("pyarrow.parquet", "pyarrow.compute"), ("openpyxl",))
+"""Loading one takes much longer than a fork."""
+NONE, PARQUET, EXCEL = range(len(LIBRARIES))
 LENGTH = struct.Struct("<I")
 LONGEST_FRAME = 8 * 2**20
 """Bytes. A row of `ImportLimits.line_bytes` takes up to six times as many."""

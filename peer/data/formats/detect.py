@@ -24,7 +24,7 @@ from anon.tables.streams import (
     origin_of,
 )
 from anon.text.sentences import NOTHING, Ours, Sentence, Term, joined, say, say_many
-from peer.data.formats import edx, moodle, sqlite, takeout
+from peer.data.formats import edx, excel, moodle, sqlite, takeout
 from peer.data.formats.archives import ArchiveMember, folder_members, tar_members, zip_members
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
 from peer.data.formats.parquet import MAGIC as PARQUET
@@ -33,7 +33,7 @@ from peer.data.formats.tar_headers import is_tar
 
 READABLE = say(
     "CSV, TSV, JSON Lines, a JSON list, SQLite, Parquet, an edX tracking log, a Moodle log, Google Takeout's activity, "
-    "or a zip, tar or gzip of these"
+    "a zip, tar or gzip of these, or an Excel file (.xlsx)"
 )
 _ENCODINGS: dict[str, Ours] = {"utf-8": NOTHING, "utf-16": Term("UTF-16"), "cp1252": Term("Windows-1252")}
 _JSON = {".json", ".jsonl", ".ndjson"}
@@ -122,7 +122,12 @@ def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) ->
         table = FileTable(None, path.stem, ParquetSource(path, limits))
         return DetectedFile("parquet", say("a Parquet file"), (table,), size=path.stat().st_size)
     if start.startswith((b"PK\3\4", b"PK\5\6", b"PK\7\x08")):
-        return _of_members(zip_members(path, limits, held), _ZIP, limits)
+        members = zip_members(path, limits, held)
+        if excel.is_workbook(members):
+            return _of_workbook(path, members, limits, held)
+        return _of_members(members, _ZIP, limits)
+    if start.startswith(excel.OLE):
+        raise excel.old_office_file(path)
     for magic, name in _PACKED.items():
         if start.startswith(magic):
             packed = say("the file is packed with {name}; unpack it first, or pack it as gzip or zip", name=Term(name))
@@ -136,6 +141,18 @@ def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) ->
     if inner.startswith((GZIP, b"PK\3\4", *_PACKED)):
         raise Refused(say("this is an archive in an archive; unpack the outer one first"))
     return _of_text(origin, limits)
+
+
+def _of_workbook(
+    path: Path, members: Sequence[ArchiveMember], limits: ImportLimits, held: ExitStack
+) -> DetectedFile:
+    source, notes = excel.opened_sheet(path, members, limits, held)
+    if moodle.is_moodle(source):
+        log = moodle.MoodleSource(Origin(path.name, lambda: path.open("rb")), limits, source)
+        kind = _of_moodle(log, say("a Moodle log (Excel)"))
+        return DetectedFile(kind.format, kind.says, kind.tables, (*notes, *kind.notes), path.stat().st_size)
+    table = FileTable(None, path.stem, source)
+    return DetectedFile("excel", say("an Excel file"), (table,), notes, path.stat().st_size)
 
 
 # --- text ---

@@ -16,8 +16,7 @@ from itertools import islice
 
 from attrs import frozen
 
-from anon.tables.delimited import DelimitedSource
-from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
+from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip, Source
 from anon.text.sentences import say
 from peer.data.formats.json_text import numbered_entries
 
@@ -57,7 +56,7 @@ _TIME = re.compile(
 )
 
 
-def is_moodle(source: DelimitedSource) -> bool:
+def is_moodle(source: Source) -> bool:
     """By a known heading, or by what the first rows hold: an origin and an address in the last two places."""
     headings = [key.partition("\0")[0].casefold().replace("’", "'") for key in source.keys()]  # noqa: SIM118
     if len(headings) not in (len(COLUMNS), len(WITH_COURSE)):
@@ -82,17 +81,18 @@ def _rows_look_right(rows: Sequence[Sequence[object]]) -> bool:
 
 @frozen
 class MoodleSource:
-    """The rows of one download under the names above. `rows` is the CSV; without it the origin is the JSON."""
+    """The rows of one download under the names above. `rows` is the CSV or a sheet; without it the origin is the JSON.
+    """
 
     origin: Origin
     limits: ImportLimits
-    rows: DelimitedSource | None = None
+    rows: Source | None = None
     typed: bool = True
 
     @property
     def unit(self) -> str:
-        """Lines of CSV, entries of JSON."""
-        return "line" if self.rows is not None else "entry"
+        """Lines of CSV, rows of a sheet, entries of JSON."""
+        return self.rows.unit if self.rows is not None else "entry"
 
     def keys(self) -> Sequence[str]:
         """Every column, by Moodle's English names; the course only where it is there."""
