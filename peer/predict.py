@@ -32,6 +32,7 @@ from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import connect
 from anon.storage.private_files import new_private_text
 from anon.text.foreign import Quoted, whole_place
+from anon.text.plain_cells import plain_cell
 from anon.text.sentences import Sentence, attributed, joined, listed, say
 from anon.transparency.documents import find
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
@@ -257,7 +258,7 @@ def _folder(home: Path | None) -> Iterator[Path]:
 
 
 def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
-    """A new CSV for its owner alone; how many rows. When a prediction fails, no file is left.
+    """A new CSV for its owner alone, without formulas; how many rows. When a prediction fails, no file is left.
 
     Raises `Refused` when the file exists or its folder does not.
     """
@@ -288,7 +289,7 @@ def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable
             writerow(("who", "value") if number else ("who", "probability", "positive"))
         answer = "" if prediction.positive is None else int(prediction.positive)
         score = (f"{prediction.probability:.6f}", answer)
-        writerow((prediction.who, *((f"{prediction.value:.9g}",) if number else score)))
+        writerow((plain_cell(prediction.who), *((f"{prediction.value:.9g}",) if number else score)))
     if not count:
         writerow(("who", "probability", "positive"))
     return count

@@ -61,6 +61,8 @@ class ImportLimits:
     columns: int = 200
     file_bytes: int = 8 * 2**30
     """Of one file after unpacking; stops a file that unpacks without end."""
+    blank_lines: int = 1_000_000
+    """As many may be blank, and ten times as many as are not."""
     lines_named: int = 20
     """How many of the records passed over a summary names."""
     archive_bytes: int = 256 * 2**30
@@ -310,11 +312,19 @@ def with_line_feeds(origin: Origin, limits: ImportLimits) -> Origin:
 
 
 def numbered_lines(origin: Origin, limits: ImportLimits) -> Iterator[tuple[int, bytes | None]]:
-    """Lines from 1; None for one longer than the limit. No more than one is held."""
-    number = 0
+    """Lines from 1; None for one longer than the limit. No more than one is held.
+
+    Raises `Refused` for a file of blank lines: bytes of one kind unpack to hundreds of times as many.
+    """
+    number = blank = 0
     with origin.open(limits) as stream:
         while line := stream.readline(limits.line_bytes + 1):
             number, whole, rest = number + 1, len(line) <= limits.line_bytes, line
+            blank += line.isspace()
+            if blank > limits.blank_lines and blank > 10 * (number - blank):
+                raise Refused(
+                    say("more than {most} lines of the file are blank; take them out", most=limits.blank_lines)
+                )
             while not whole and not rest.endswith(b"\n") and (rest := stream.readline(limits.line_bytes)):
                 pass
             yield number, line if whole else None

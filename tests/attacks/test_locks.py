@@ -56,7 +56,7 @@ def test_the_locks_name_all_that_the_project_needs() -> None:
     """They are installed without looking for more, so a missing one would be missed at run time."""
     locked, known, todo = _everything(), set(), [Requirement(line) for line in requires("anonml") or []]
     missing = []
-    extras = {"extra": "aggregator export pdf parquet desktop qr test check"}
+    extras = {"extra": "aggregator export pdf parquet excel desktop qr test check"}
     while todo:
         one = todo.pop()
         name = canonicalize_name(one.name)

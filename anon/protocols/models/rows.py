@@ -13,6 +13,7 @@ from attrs import field, frozen
 from anon.errors import InvalidValue
 from anon.protocols.models import reading
 from anon.study.features import Feature
+from anon.text.plain_cells import plain_cell
 
 FORM: Final = "rows"
 VERSION: Final = 1
@@ -54,9 +55,9 @@ class PublishedRows:
         return reading.spelled(self)
 
     def to_csv(self) -> str:
-        """The same as comma-separated values under a line of the columns' names."""
+        """The same as comma-separated values under a line of the columns' names, without formulas (`plain_cell`)."""
         text = StringIO()
-        writer(text, lineterminator="\n").writerows((self.columns, *self.rows))
+        writer(text, lineterminator="\n").writerows(map(plain_cell, row) for row in (self.columns, *self.rows))
         return text.getvalue()
 
 

@@ -581,12 +581,14 @@ class Audit {
   }
 }
 
-// Rows as comma-separated values, or nothing for a document that has none.
+// Rows as comma-separated values without formulas, or nothing for a document that has none.
+const computed = (text) => /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) && !/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(text);
 function csvOf(body) {
   try {
     const { model } = parseModel(new TextDecoder().decode(body));
     const spelled = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    return utf8([model.columns, ...model.rows].map((row) => `${row.map(spelled).join(",")}\n`).join(""));
+    const plain = (text) => (computed(text) ? `'${text}` : text);
+    return utf8([model.columns, ...model.rows].map((row) => `${row.map((text) => spelled(plain(text))).join(",")}\n`).join(""));
   } catch (error) {
     if (error instanceof Fault) return null;
     throw error;

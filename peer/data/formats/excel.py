@@ -191,8 +191,7 @@ def _filled(sheet: Any, limits: ImportLimits) -> Iterator[tuple[int, _Filled]]:
             limits.look()
         if number > MOST_ROWS or len(row) > MOST_COLUMNS:
             raise Malformed(say("the Excel file is damaged: it is larger than Excel allows; {csv}", csv=AS_CSV))
-        filled = {place: cell for place, each in enumerate(row, 1) if (cell := _cell(each)) is not None}
-        if filled:
+        if row and (filled := {place: cell for place, each in enumerate(row, 1) if (cell := _cell(each)) is not None}):
             yield number, filled
 
 

@@ -11,7 +11,9 @@ from attrs import frozen
 
 from anon.tables.streams import CHUNK, Cell, ImportLimits, Origin, Record, Skip, finite_number, numbered_lines
 
-_STRUCTURE = re.compile(rb'["\[\]{},]')
+DEEPEST = 500
+"""Brackets within an entry, one in the other. A deeper entry never reaches the JSON reader."""
+_STRUCTURE = re.compile(rb'["\]},]|[\[{]+')
 _IN_STRING = re.compile(rb'["\\]')
 
 
@@ -112,7 +114,7 @@ class _Scan:
     def __init__(self, depth: int, most: int) -> None:
         self._base, self._most = depth, most
         self._depth = 0
-        self._in_string = self._escaped = self._long = False
+        self._in_string = self._escaped = self._long = self._deep = False
         self._held = bytearray()
         self.ended = False
 
@@ -128,10 +130,12 @@ class _Scan:
                 position += 1
             elif sign == b'"':
                 self._in_string = not self._in_string
-            elif sign in (b"[", b"{"):
-                self._depth += 1
-                if self._depth == self._base and sign == b"[":
-                    begin = position
+            elif sign[0] in b"[{":
+                needed = self._base - self._depth
+                self._depth += len(sign)
+                self._deep = self._deep or self._depth > self._base + DEEPEST
+                if 0 < needed <= len(sign) and sign[needed - 1] == b"["[0]:
+                    begin = match.start() + needed
             elif sign == b",":
                 if self._depth == self._base:
                     self._keep(chunk[begin : position - 1])
@@ -158,16 +162,16 @@ class _Scan:
         if self._depth < self._base:
             return
         self._long = self._long or len(self._held) + len(part) > self._most
-        if self._long:
+        if self._long or self._deep:
             self._held.clear()
         else:
             self._held += part
 
     def _taken(self, last: bool = False) -> Iterator[bytes | Skip]:
-        raw, too_long = bytes(self._held), self._long
+        raw, too_long, too_deep = bytes(self._held), self._long, self._deep
         self._held.clear()
-        self._long = False
-        if too_long:
-            yield Skip.LONG
+        self._long = self._deep = False
+        if too_long or too_deep:
+            yield Skip.LONG if too_long else Skip.BROKEN
         elif raw.strip() or not last:
             yield raw
