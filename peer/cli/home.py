@@ -73,8 +73,8 @@ def import_data(
 ) -> None:
     """Copy a file of yours into your own tables. They stay on this machine.
 
-    CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
-    Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
+    CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet and Excel (extras), edX tracking logs, Moodle logs, Google
+    Takeout's activity (JSON or HTML, in any language); text files also as gzip, zip, tar, or a folder.
     """
     from peer.cli.data import (
         choices_of,

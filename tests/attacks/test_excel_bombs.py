@@ -38,7 +38,8 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "entities": (lambda: repacked(workbook([]), {SHEET: sheet(_cell("&i;"), _laughs())}), "damaged or unusual"),
     "nested": (lambda: repacked(workbook([]), {SHEET: sheet("<x>" * 100_000)}), "damaged or unusual"),
     "far row": (
-        lambda: repacked(workbook([]), {SHEET: sheet(f'{HEADING}<row r="99999999"><c><v>1</v></c></row>')}), "Excel allows"
+        lambda: repacked(workbook([]), {SHEET: sheet(f'{HEADING}<row r="99999999"><c><v>1</v></c></row>')}),
+        "Excel allows",
     ),
     "one text in each row": (
         lambda: with_shared_texts(

@@ -71,9 +71,13 @@ def old_office_file(file: Path) -> Refused:
                 "Encrypt with Password, and leave it empty), save it, and choose it again"
             )
         )
-    if "Workbook".encode("utf-16-le") in held or "B\0o\0o\0k\0\0\0".encode() in held:
-        return Refused(say("this is an Excel file of the old kind (.xls): open it in Excel and save it as .xlsx or CSV"))
-    return Refused(say("this is a file of an office program, not of Excel: copy its table into one, and {csv}", csv=AS_CSV))
+    if "Workbook".encode("utf-16-le") in held or "Book\0".encode("utf-16-le") in held:
+        return Refused(
+            say("this is an Excel file of the old kind (.xls): open it in Excel and save it as .xlsx or CSV")
+        )
+    return Refused(
+        say("this is a file of another office program: copy its table into an Excel file, and {csv}", csv=AS_CSV)
+    )
 
 
 def opened_sheet(
@@ -91,7 +95,9 @@ def opened_sheet(
         if begin:
             heading = _heading(begin)
             return SheetSource(sheet, limits, *begin[heading]), tuple(_notes(number, len(sheets), heading))
-    raise Malformed(say("the Excel file has no sheet with rows; check that it is the right file, and {csv}", csv=AS_CSV))
+    raise Malformed(
+        say("the Excel file has no sheet with rows; check that it is the right file, and {csv}", csv=AS_CSV)
+    )
 
 
 def _reader() -> Any:
@@ -99,7 +105,11 @@ def _reader() -> Any:
         library = importlib.import_module(LIBRARY)
     except ImportError:
         raise Refused(
-            say("this is an Excel file, which needs openpyxl: {csv}, or `{install}`", csv=AS_CSV, install=install("excel"))
+            say(
+                "this is an Excel file, which needs openpyxl: {csv}, or `{install}`",
+                csv=AS_CSV,
+                install=install("excel"),
+            )
         ) from None
     # Its warnings quote cells.
     warnings.filterwarnings("ignore", module=rf"{LIBRARY}\.")
@@ -108,7 +118,8 @@ def _reader() -> Any:
 
 def _check_size(members: Sequence[ArchiveMember]) -> None:
     rows = sum(member.size for member in members if member.path.startswith("xl/worksheets/"))
-    rest = sum(member.size for member in members if member.path.startswith("xl/") and member.path.endswith(".xml")) - rows
+    parts = (member for member in members if member.path.startswith("xl/") and member.path.endswith(".xml"))
+    rest = sum(member.size for member in parts) - rows
     if rows > LARGEST_UNPACKED or rest > LARGEST_HELD:
         raise Refused(
             say(
@@ -140,7 +151,9 @@ def _notes(number: int, sheets: int, above: int) -> Iterator[Ours]:
             number=number,
         )
     if above:
-        yield say_many("{count} row above the heading is left out", "{count} rows above the heading are left out", above)
+        yield say_many(
+            "{count} row above the heading is left out", "{count} rows above the heading are left out", above
+        )
 
 
 # --- rows ---
@@ -191,7 +204,8 @@ def _filled(sheet: Any, limits: ImportLimits) -> Iterator[tuple[int, _Filled]]:
             limits.look()
         if number > MOST_ROWS or len(row) > MOST_COLUMNS:
             raise Malformed(say("the Excel file is damaged: it is larger than Excel allows; {csv}", csv=AS_CSV))
-        if row and (filled := {place: cell for place, each in enumerate(row, 1) if (cell := _cell(each)) is not None}):
+        filled: _Filled = {place: cell for place, each in enumerate(row, 1) if (cell := _cell(each)) is not None}
+        if filled:
             yield number, filled
 
 

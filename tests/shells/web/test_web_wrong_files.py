@@ -1,5 +1,5 @@
-"""Twelve wrong files on the way from a link to its consent screen: the page says what to do, and two clicks put it right.
-What was given before, the link, stays."""
+"""Twelve wrong files on the way from a link to its consent screen: the page says what to do, and two clicks put each
+right. The link that was given before stays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ READ: dict[str, tuple[Callable[[], bytes], str]] = {
     "workbook.csv": (lambda: workbook([["age", "cups", "tired"], [41, "many", 0]]), "Found: an Excel file"),
     "text.xlsx": (lambda: RIGHT, "Found: a CSV file"),
     "titled.xlsx": (
-        lambda: workbook([["My sleep"], [], ["age", "cups", "tired"], [41, "many", 0]]), "1 row above the heading is left out"
+        lambda: workbook([["My sleep"], [], ["age", "cups", "tired"], [41, "many", 0]]),
+        "1 row above the heading is left out",
     ),
 }  # fmt: skip
 

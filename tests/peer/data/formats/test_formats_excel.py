@@ -21,6 +21,7 @@ from tests.support.real_exports import moodle_csv
 from tests.support.workbooks import MAIN, SHEET, encrypted, repacked, sheet, with_shared_texts, workbook
 
 pytest.importorskip("openpyxl", reason="openpyxl is missing: install the extra `test`")
+MORNING, MIDNIGHT = datetime.fromisoformat("2024-02-05T08:30"), datetime.fromisoformat("2024-02-06")
 
 
 def _imported(folder: Path, content: bytes, name: str = "own.xlsx") -> list[tuple[Any, ...]]:
@@ -43,8 +44,8 @@ def test_numbers_dates_times_and_truths_are_as_a_person_sees_them(tmp_path: Path
 
     rows = [
         ["Day", "Hours", "When", "Tired", "Slept", "Rate", "Sum", "At"],
-        [date(2024, 2, 5), 7, datetime(2024, 2, 5, 8, 30), True, timedelta(hours=31, minutes=30), 0.45, 0.1 + 0.2, time(8, 5)],
-        [date(2024, 2, 6), 7.5, datetime(2024, 2, 6), False, timedelta(minutes=5), 1, 3, None],
+        [date(2024, 2, 5), 7, MORNING, True, timedelta(hours=31, minutes=30), 0.45, 0.1 + 0.2, time(8, 5)],
+        [date(2024, 2, 6), 7.5, MIDNIGHT, False, timedelta(minutes=5), 1, 3, None],
     ]  # fmt: skip
     assert _imported(tmp_path, workbook(rows, shown)) == [
         ("day", "hours", "when", "tired", "slept", "rate", "sum", "at"),
@@ -63,7 +64,8 @@ def test_the_heading_is_found_below_a_title_and_beside_empty_columns(tmp_path: P
     def title(book: Any) -> None:
         book.active.merge_cells("A1:E1")
 
-    rows = [["Sleep diary"], [], [None, "Ada"], [None, "hours", None, "tired"], [None, 7, None, 0], [], [None, 8, None, 1]]
+    table = [[None, "hours", None, "tired"], [None, 7, None, 0], [], [None, 8, None, 1]]
+    rows = [["Sleep diary"], [], [None, "Ada"], *table]
     assert _imported(tmp_path, workbook(rows, title)) == [("hours", "tired"), (7, 0), (8, 1)]
     assert "2 rows above the heading are left out" in preview(tmp_path / "own.xlsx").problems
 
@@ -100,7 +102,8 @@ def test_the_first_visible_sheet_with_rows_is_read_and_the_others_are_named(tmp_
 
 
 def test_a_sheet_that_says_it_is_smaller_than_it_is_is_read_whole(tmp_path: Path) -> None:
-    rows = "".join(f'<row><c t="str"><v>{value}</v></c><c><v>{number}</v></c></row>' for number, value in enumerate("ab"))
+    pairs = (f'<c t="str"><v>{text}</v></c><c><v>{number}</v></c>' for number, text in enumerate("ab"))
+    rows = "".join(f"<row>{pair}</row>" for pair in pairs)
     told = f'<worksheet {MAIN}><dimension ref="A1"/><sheetData>{rows}</sheetData></worksheet>'
     assert _imported(tmp_path, repacked(workbook([]), {SHEET: told.encode()})) == [("a", "x_0"), ("b", 1)]
 
@@ -123,18 +126,21 @@ def test_content_counts_and_not_the_name(tmp_path: Path) -> None:
 WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
     "old kind": (lambda: encrypted("Workbook"), r"\(\.xls\): open it in Excel and save it as \.xlsx or CSV"),
     "password": (lambda: encrypted("EncryptedPackage"), "has a password: open it in Excel, take the password away"),
-    "Word of old": (lambda: encrypted("WordDocument"), "an office program, not of Excel"),
+    "Word of old": (lambda: encrypted("WordDocument"), "another office program: copy its table"),
     "empty": (lambda: workbook([]), "no sheet with rows; check that it is the right file"),
     "binary": (lambda: repacked(workbook([]), {"xl/workbook.bin": b"x"}), r"\.xlsb"),
     "LibreOffice": (
-        lambda: repacked(workbook([]), {"mimetype": b"x", "content.xml": b"x"}), "LibreOffice: open it there and save it"
+        lambda: repacked(workbook([]), {"mimetype": b"x", "content.xml": b"x"}),
+        "LibreOffice: open it there and save it",
     ),
     "Word": (lambda: repacked(workbook([]), {"word/document.xml": b"x", "xl/workbook.xml": None}), "a Word file"),
     "wide": (lambda: workbook([[f"c{place}" for place in range(201)]] * 2), "more than 200 columns"),
     "twice": (lambda: workbook([["a", "A"], [1, 2]]), "column 2 has the same name as another"),
     "damaged": (lambda: repacked(workbook([["a"], [1]]), {SHEET: b"<"}), "damaged or unusual"),
     "cut off": (lambda: workbook([["a"], [1]])[:-300], "download it again"),
-    "far column": (lambda: repacked(workbook([]), {SHEET: sheet('<row><c r="ZZZ1"><v>1</v></c></row>')}), "than Excel allows"),
+    "far column": (
+        lambda: repacked(workbook([]), {SHEET: sheet('<row><c r="ZZZ1"><v>1</v></c></row>')}), "than Excel allows"
+    ),
 }  # fmt: skip
 
 
