@@ -19,6 +19,7 @@ from anon.errors import AnonmlError, Malformed, Refused
 from anon.queries.sandbox import plain_tables_of
 from anon.tables import streams as files
 from peer.data import foreign
+from peer.data.formats import json_text
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import preview
 from peer.web.views import data as data_pages
@@ -156,6 +157,28 @@ def test_a_reading_ends_when_it_is_stopped_also_in_one_endless_line(tmp_path: Pa
         preview(file, stop=stop)
     with pytest.raises(Refused, match="stopped"):
         import_file(tmp_path / "data.sqlite", file, stop=stop)
+
+
+@pytest.mark.usefixtures("_read_here")
+def test_a_file_of_blank_lines_is_told_and_one_with_a_blank_line_after_each_row_is_read(tmp_path: Path) -> None:
+    """28 kB of packed line feeds took ten seconds."""
+    limits, file = files.ImportLimits(blank_lines=1_000), tmp_path / "a.csv"
+    file.write_bytes(b"age\n" + b"1\n\n" * 2_000)
+    assert import_file(tmp_path / "data.sqlite", file, limits=limits).rows == 2_000
+    for name, first in (("a.csv", b"age\n"), ("a.jsonl", b'{"age": 1}\n')):
+        (tmp_path / name).write_bytes(first + b"\n" * 30_000)
+        with pytest.raises(Refused, match="more than 1000 lines of the file are blank"):
+            import_file(tmp_path / "data.sqlite", tmp_path / name, limits=limits)
+
+
+@pytest.mark.usefixtures("_read_here")
+def test_json_that_is_nested_deeply_never_reaches_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, told, file = json_text.json_value, list[bytes](), tmp_path / "a.json"
+    monkeypatch.setattr(json_text, "json_value", lambda raw: told.append(raw) or read(raw))
+    file.write_bytes(b'[{"age": ' + b"[" * 501 + b"]" * 501 + b'}, {"age": 1}, {"age": 2}, {"age": ' + b"[" * 300_000)
+    done = import_file(tmp_path / "data.sqlite", file)
+    assert (done.rows, done.skipped) == (2, 2)
+    assert set(told) == {b' {"age": 1}', b' {"age": 2}'}
 
 
 # The page
