@@ -28,7 +28,7 @@ from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.parties import Parties, asked_of, parties_of, vectors_of
 from aggregator.lab.simulation.people import People, cells_of
 from aggregator.protocols.installed import PROTOCOLS
-from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.part import learned_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.protocols.board import Pages, page_of, pages_in
@@ -153,7 +153,7 @@ def scores(scene: Scene, published: Published) -> dict[str, Any]:
     model = PROTOCOLS.model(published.body("model"))
     if not isinstance(model, LinearModel | EnsembleModel):
         raise Malformed("model: expected a linear one, or those of groups")
-    quiet = linear_of(manifest, survey, NoisySum(tuple(exact), len(parties), found.variance, 1), given)
+    quiet = learned_of(manifest, survey, NoisySum(tuple(exact), len(parties), found.variance, 1), given).model
     times, positive = len(found.values) // len(exact), float(scene.test.labels.mean())
     noise = Noise.of(exact * times, found.values, found.variance)
     return {

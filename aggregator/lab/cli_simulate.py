@@ -140,7 +140,7 @@ def _tested(result: SimulationResult) -> str:
     """The test of each study against noise, in lines."""
     spread = f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
     if result.shown is None or result.chance is None:
-        return f"a linear model has no test of its own against a guess, whose AUC is 0.5\n{spread}"
+        return f"this design has no test of its own against a guess, whose AUC is 0.5\n{spread}"
     times = f"{round(result.shown * result.trials)} of {result.trials} studies; middle p-value {result.chance:.2g}"
     if result.score:
         return f"what you expect was said to be true here in {times}\nit makes no model\n"
@@ -164,8 +164,7 @@ def _show(result: SimulationResult) -> None:
     if result.auc_trusted_party is not None:
         told = f"a trusted party, noise of the same epsilon (delta {DELTA:e}): AUC"
         table.add_row(told, f"{result.auc_trusted_party:.4f}", "")
-    same = "columns" if result.shown is None else "bins"
-    table.add_row(f"no privacy, same {same}: AUC", f"{result.auc_ceiling_binned:.4f}", "")
+    table.add_row("no privacy, same bins or columns: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
     console = Terminal()
     console.print(table)

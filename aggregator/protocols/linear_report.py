@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from aggregator.protocols.contract import ReportPart
@@ -9,22 +10,42 @@ from anon.protocols.models.linear import LinearModel
 
 _TEMPLATE: Final = """{% extends "report.html" %}
 {% block results %}
-<h2>The model</h2>
-<p>{% if model.target %}It predicts the number “{{ model.target.name }}”.
-{% else %}It adds up log-odds of “{{ model.label.name }}”.{% endif %}
-Each column is centred, divided by its width and cut to lie from -1 to 1. Then it is multiplied by its weight.
-{% if model.target %}A sum of 1 is one width of {{ model.target.width }} above {{ model.target.centre }}.{% endif %}</p>
+{% macro weights() %}
+{% if drawn %}
+<figure><figcaption>The weight of each column, with its 95 % interval</figcaption>
+{{ intervals(drawn, "Weight of each column with its 95 % interval; 0 moves nothing", 0) }}</figure>
+<p>An interval is of the noise and of who took part. The noise also draws weights to 0, which no interval tells.</p>
+{% endif %}
 <table class="wide"><thead><tr><th>Column</th><th>Centre</th><th>Width</th><th>Weight</th></tr></thead><tbody>
 {% for column, weight in weighted %}<tr><th scope="row">{{ column.name }}</th><td class="n">{{ column.centre }}</td>
 <td class="n">{{ column.width }}</td><td class="n">{{ "%+.4g" | format(weight) }}</td></tr>
 {% endfor %}<tr><th scope="row">intercept</th><td></td><td></td>
 <td class="n">{{ "%+.4g" | format(model.intercept) }}</td></tr>
 </tbody></table>
+{% endmacro %}
+<h2>The model</h2>
+<p>{% if model.target %}It predicts the number “{{ model.target.name }}”.
+{% else %}It adds up log-odds of “{{ model.label.name }}”.{% endif %}
+Each column is centred, divided by its width and cut to lie from -1 to 1. Then it is multiplied by its weight.
+{% if model.target %}A sum of 1 is one width of {{ model.target.width }} above {{ model.target.centre }}.{% endif %}</p>
+{% if model.shown is false %}
+<details><summary>The model's weights, which were not shown to be more than noise</summary>
+{{ weights() }}
+</details>
+{% else %}
+{{ weights() }}
+{% endif %}
 {% endblock %}
 """
 
 
-def linear_report(model: LinearModel) -> ReportPart:
-    """A table of the columns, the heaviest first."""
+def linear_report(model: LinearModel, errors: Sequence[float] = ()) -> ReportPart:
+    """A table of the columns, the heaviest first, and a picture of their intervals where errors are known."""
     pairs = sorted(zip(model.columns, model.weights, strict=True), key=lambda pair: (-abs(pair[1]), pair[0].name))
-    return ReportPart(_TEMPLATE, {"weighted": pairs})
+    spread = dict(zip((column.name for column in model.columns), errors, strict=bool(errors)))
+    drawn = [
+        (column.name, weight, weight - 1.96 * spread[column.name], weight + 1.96 * spread[column.name])
+        for column, weight in pairs
+        if spread
+    ]
+    return ReportPart(_TEMPLATE, {"weighted": pairs, "drawn": drawn})

@@ -20,6 +20,8 @@ from aggregator.rules.counters import Traffic
 from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.tellers import presented_tellers
@@ -46,6 +48,7 @@ def render(
         summary=protocol_of(manifest).summary(manifest),
         learned=learned,
         model=learned.model,
+        subject=_subject(manifest, learned.model),
         traffic=traffic,
         accepted=sum(accepted.values()),
         unreadable=unreadable,
@@ -75,6 +78,12 @@ def render(
         },
         **part.values,
     )
+
+
+def _subject(manifest: Manifest, model: PublishedModel | None) -> str:
+    """The name of what is predicted: the label, or a linear model's number."""
+    target = model.target if isinstance(model, LinearModel) else None
+    return manifest.label.name if target is None else target.name
 
 
 def ended(sentence: str) -> str:

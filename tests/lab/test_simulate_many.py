@@ -17,7 +17,7 @@ from aggregator.lab.simulation import linear_sums, parties
 from aggregator.lab.simulation.parties import Parties, learn_parties, parties_from_rows, weight_noise
 from aggregator.lab.simulation.people import people_from_rows
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, simulate
-from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.part import learned_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed, Refused
 from anon.protocols.models.ensemble import EnsembleModel
@@ -152,7 +152,7 @@ def test_groups_are_drawn_anew_and_hold_everybody(monkeypatch: pytest.MonkeyPatc
 
 
 def linear(study: Manifest, values: list[int]) -> LinearModel:
-    return linear_of(study, parties.asked_of(study), NoisySum(tuple(values), 1, Fraction(1), 1))
+    return learned_of(study, parties.asked_of(study), NoisySum(tuple(values), 1, Fraction(1), 1)).model
 
 
 @pytest.mark.slow

@@ -44,8 +44,8 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         raise Refused("this study tests what staff expect and makes no model; its report says if that is true here")
     if is_linear(manifest):
         raise Refused(
-            "a linear model has no test of its own against a guess; `anonml simulate` tells on data that you have how "
-            "well it ranks"
+            "made-up people are for models of tables; `anonml simulate` tells on data that you have how well a linear "
+            "model ranks"
         )
     if manifest.surveys[0].kind == SCORES:
         raise Refused(

@@ -89,7 +89,7 @@ class Outlook:
 def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None) -> Outlook | None:
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
-    `manifest`: what the proposal resolves to. None for a linear model, which has no test against a guess, and for the
+    `manifest`: what the proposal resolves to. None for a linear model, for which no people are made up, and for the
     declared score, which makes no model, and for a study whose members write, which no lab simulates. None for a
     calibrated rule, too: made-up people know nothing of what staff expect.
     """

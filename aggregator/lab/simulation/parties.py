@@ -31,7 +31,7 @@ from aggregator.lab.simulation.people import (
 )
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
 from aggregator.protocols.sum.groups import ensemble_of, sum_of_group
-from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.part import learned_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.protocols.contract import Record
@@ -210,7 +210,7 @@ def learn_parties(
     else:
         scale = _widest(study, min(map(len, parties.held)))
         noise = np.array(L2Laplace(scale).vector(len(exact), generator.bytes), dtype=np.int64)
-    return linear_of(study, survey, NoisySum(tuple((exact + noise).tolist()), many, each, noises), given)
+    return learned_of(study, survey, NoisySum(tuple((exact + noise).tolist()), many, each, noises), given).model
 
 
 def _of_groups(study: Manifest, grouping: Grouping, vectors: Integers, generator: np.random.Generator) -> EnsembleModel:

@@ -53,8 +53,8 @@ class SimulationResult:
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
     beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
-    the median over the trials of how often noise alone would count as much, a p-value. Both are None for a linear
-    model, which has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
+    the median over the trials of how often noise alone would count as much, a p-value. Both are None where
+    a design has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
     without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`:
     features of which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard
     deviation of one study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them
@@ -162,7 +162,7 @@ def simulate(
     rate = float(scored.labels.mean())
     scores = [outcome.scores for outcome in tried]
     found = _result(plan, resampled or len(drawn), scores, binned, raw, max(rate, 1 - rate))
-    tested = not is_linear(plan.manifest)
+    tested = bool(chances) or not is_linear(plan.manifest)
     return evolve(
         found,
         shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
@@ -253,7 +253,8 @@ def _run_of(trial: _Trials, chosen: People | Parties, generator: np.random.Gener
         parties = chosen if places is None else chosen.take(places)
         return _Run(learn_parties(study, parties, generator, trial.given), False, None)
     if is_linear(study):
-        return _Run(learn_linear(study, _resampled(chosen, trial.resampled, generator), generator), False, None)
+        model = learn_linear(study, _resampled(chosen, trial.resampled, generator), generator)
+        return _Run(model, bool(model.shown), model.chance)
     learned = learn_once(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
     if learned.declared:
         return _Run(learned.model, learned.declared.shown, learned.declared.chance)

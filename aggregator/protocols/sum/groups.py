@@ -9,7 +9,7 @@ from typing import Final
 from attrs import frozen
 
 from aggregator.protocols.contract import LearningResult, ReportPart
-from aggregator.protocols.sum.part import HiddenVectors, linear_of
+from aggregator.protocols.sum.part import HiddenVectors, learned_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
@@ -111,7 +111,7 @@ def sum_of_group(study: Manifest, group: Group, many: int, values: Sequence[int]
     if hypot(*values) > longest(weights_of(survey), many, grouping):
         return GroupSum(group, many, without=_TOO_LONG)
     noisy = NoisySum(tuple(values), many, grouping.noise, grouping.receivers)
-    return GroupSum(group, many, linear_of(study, survey, noisy))
+    return GroupSum(group, many, learned_of(study, survey, noisy).model)
 
 
 def ensemble_of(found: Sequence[GroupSum]) -> EnsembleModel:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from aggregator.protocols.contract import LearningResult
-from aggregator.protocols.sum.part import LearnedLinear, OpenedSum, linear_of
+from aggregator.protocols.sum.part import OpenedSum, learned_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
@@ -39,7 +39,7 @@ class OpeningPart(OpenedSum):
         found = _sum(study, documents)
         if found is None:
             raise Malformed("masks: too few opened what came, or their shares do not fit")
-        return LearnedLinear(linear_of(study, vector_survey(study), found, documents.get(GIVEN, b"")))
+        return learned_of(study, vector_survey(study), found, documents.get(GIVEN, b""))
 
 
 def _sum(study: Manifest, documents: Mapping[Place, bytes]) -> NoisySum | None:

@@ -53,9 +53,36 @@ def ridge(design: MomentSums, target: str, noisy: NoisySum) -> Linear:
     return Linear(columns, tuple(turned), aim)
 
 
+def ridge_errors(design: MomentSums, target: str, noisy: NoisySum) -> tuple[float, ...]:
+    """The standard error of each weight of `ridge`, by the parties' noise and by who takes part.
+
+    The ridge draws weights towards 0, which no error says. Raises what `ridge` does.
+    """
+    model = ridge(design, target, noisy)
+    names = [column.name for column in design.columns]
+    at = names.index(target)
+    others = [place for place in range(len(names)) if place != at]
+    matrix, aim = products(design, noisy), design.columns[at]
+    stretch = np.array([column.reach / aim.reach for column in model.columns])
+    weights = np.array(model.weights) / stretch
+    positive, vectors, added = _decomposed(matrix[np.ix_(others, others)], sqrt(noisy.variance))
+    left = max(float(matrix[at, at] - weights @ matrix[others, at]), 0.0) / noisy.units
+    inverse = (vectors / (positive + added)) @ vectors.T
+    # One draw of noise stands on both sides of the diagonal.
+    twice = np.outer(weights, weights) - np.diag(weights**2)
+    moved = float(noisy.variance) * ((1 + weights @ weights) * np.eye(len(others)) + twice)
+    covariance = inverse @ (moved + left * (vectors * positive) @ vectors.T) @ inverse
+    return tuple(np.sqrt(np.maximum(np.diag(covariance), 0.0)) * stretch)
+
+
 def _solved(matrix: Floats, right: Floats, deviation: float) -> Floats:
-    values, vectors = np.linalg.eigh(matrix)
-    positive = np.maximum(values, 0.0)
-    added = max(deviation * sqrt(len(right)), LEAST_RIDGE * float(positive.max()), 1e-300)
+    positive, vectors, added = _decomposed(matrix, deviation)
     found: Floats = vectors @ (vectors.T @ right / (positive + added))
     return found
+
+
+def _decomposed(matrix: Floats, deviation: float) -> tuple[Floats, Floats, float]:
+    """Eigenvalues of at least 0, eigenvectors and the ridge."""
+    values, vectors = np.linalg.eigh(matrix)
+    positive = np.maximum(values, 0.0)
+    return positive, vectors, max(deviation * sqrt(len(matrix)), LEAST_RIDGE * float(positive.max()), 1e-300)

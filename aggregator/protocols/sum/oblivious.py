@@ -13,7 +13,7 @@ from typing import Final
 from attrs import frozen
 
 from aggregator.protocols.contract import LearningResult
-from aggregator.protocols.sum.part import LearnedLinear, OpenedSum, linear_of
+from aggregator.protocols.sum.part import OpenedSum, learned_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
@@ -82,7 +82,7 @@ class CharliePart(OpenedSum):
         shape = messages.weights_of(survey)
         widest = messages.spread(shape, shape.fewest, messages.epsilon_of(study.surveys))
         noisy = NoisySum(frame.unpacked(total, n), len(texts), widest**2 * (shape.length + 1), 1)
-        return LearnedLinear(linear_of(study, survey, noisy))
+        return learned_of(study, survey, noisy)
 
 
 class _Seat:

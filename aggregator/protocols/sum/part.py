@@ -39,9 +39,13 @@ if TYPE_CHECKING:
 
 @frozen
 class LearnedLinear:
-    """A linear model. Nothing else stands behind it than the published sums."""
+    """A linear model, and the standard error of each of its weights where they are known.
+
+    Nothing else stands behind it than the published sums.
+    """
 
     model: LinearModel
+    errors: tuple[float, ...] = ()
 
     @property
     def results(self) -> Mapping[Place, bytes]:
@@ -76,7 +80,7 @@ class OpenedSum(HiddenVectors):
         """The linear model's columns."""
         if not isinstance(learned, LearnedLinear):
             raise TypeError(f"not learned from an opened sum: {type(learned).__name__}")
-        return linear_report(learned.model)
+        return linear_report(learned.model, learned.errors)
 
 
 @frozen
@@ -104,7 +108,7 @@ class SumPart(HiddenVectors):
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """The tables with their effects, or the linear model's columns."""
         if isinstance(learned, LearnedLinear):
-            return linear_report(learned.model)
+            return linear_report(learned.model, learned.errors)
         from aggregator.protocols.additive.report import values_of
         from aggregator.protocols.additive.results import LearnedStudy
         from aggregator.protocols.sum.drawn import rows_told
@@ -129,12 +133,14 @@ def learned_from(
     if kind == GRADIENT:
         intercept, *weights = final_weights(study, sums)
         return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
-    return LearnedLinear(linear_of(study, study.surveys[0], _noisy(study, sums[0]), given))
+    return learned_of(study, study.surveys[0], _noisy(study, sums[0]), given)
 
 
-def linear_of(study: Manifest, survey: Survey, found: NoisySum, given: bytes = b"") -> LinearModel:
+def learned_of(study: Manifest, survey: Survey, found: NoisySum, given: bytes = b"") -> LearnedLinear:
     """The model of one noisy sum: of products, of weights, or of votes on given public rows. Raises `Malformed`."""
-    return _ridge(study, survey, found) if survey.kind == MOMENTS else _of_parties(study, survey, found, given)
+    if survey.kind == MOMENTS:
+        return _ridge(study, survey, found)
+    return LearnedLinear(_of_parties(study, survey, found, given))
 
 
 def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
@@ -174,22 +180,34 @@ def _subject(study: Manifest) -> Subject:
     return Subject(study.study_id.hex(), study.title, study.label, study.features, cuts, shares)
 
 
-def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LinearModel:
+def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LearnedLinear:
     """The regression of the target. A label's score, from -1 to 1, is the probability's distance from 1/2, doubled; as
-    log-odds it is doubled once more, which agrees with it around 0 and everywhere in order and sign."""
-    from aggregator.protocols.sum.moments import ridge
+    log-odds it is doubled once more, which agrees with it around 0 and everywhere in order and sign.
+
+    It is tested against noise where each member has one record: how records of one member go together is not summed.
+    """
+    from aggregator.protocols.additive.noise_test import LEVEL  # late: see above
+    from aggregator.protocols.sum.moments import ridge, ridge_errors
+    from aggregator.protocols.sum.moments_noise_test import chance_of_products
 
     design = summed_of(study, survey)
     if not isinstance(design, MomentSums):
         raise Malformed("sums: expected those of moments")
-    target = design.columns[-1]
-    of_label = target.name == study.label.name
-    model = ridge(design, target.name, found)
+    target = design.columns[-1].name
+    of_label = target == study.label.name
     stretch = 2.0 if of_label else 1.0
+    model, errors = ridge(design, target, found), ridge_errors(design, target, found)
+    names = tuple(column.name for column in model.columns if column.name != CONSTANT)
     weights = {column.name: stretch * weight for column, weight in zip(model.columns, model.weights, strict=True)}
-    intercept = weights.pop(CONSTANT)
-    fitted = _linear(study, tuple(weights), tuple(weights.values()), intercept)
-    return fitted if of_label else evolve(fitted, target=column_of(study.feature(target.name)))
+    spread = {column.name: stretch * error for column, error in zip(model.columns, errors, strict=True)}
+    chance = None if study.records else chance_of_products(design, found)
+    fitted = evolve(
+        _linear(study, names, [weights[name] for name in names], weights[CONSTANT]),
+        target=None if of_label else column_of(study.feature(target)),
+        chance=chance,
+        shown=None if chance is None else chance <= LEVEL,
+    )
+    return LearnedLinear(fitted, () if study.records else tuple(spread[name] for name in names))
 
 
 def _of_parties(study: Manifest, survey: Survey, found: NoisySum, given: bytes) -> LinearModel:

@@ -13,6 +13,7 @@ from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.contract import SummingPart, part_of
 from aggregator.protocols.sum.moments import ridge
+from aggregator.protocols.sum.moments_noise_test import chance_of_products
 from aggregator.protocols.sum.part import SumPart
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
@@ -122,12 +123,24 @@ def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() 
     linear, model = ridge(design, "tired", noisy), learned(study, documents).model
     assert isinstance(model, LinearModel) and [one.name for one in linear.columns] == [CONSTANT, "age", "sleep"]
     assert (model.intercept, *model.weights) == tuple(2 * weight for weight in linear.weights)
+    assert model.chance == chance_of_products(design, noisy) and model.shown
     number = manifest_of(SLEEP)
     model = learned(number, published(number)[0]).model
     assert isinstance(model, LinearModel) and model.target is not None and model.target.name == "sleep"
     assert [one.name for one in model.features] == ["age"]
     young, old = (model.predict({"age": age}).value for age in (10.0, 60.0))
     assert young == pytest.approx(8.5, abs=0.5) and old == pytest.approx(6.0, abs=0.5)
+
+
+def test_products_that_are_noise_alone_make_a_model_that_answers_nothing() -> None:
+    study = manifest_of(MOMENTS)
+    sigma_squared, spring = arrangement_of(study).sums[0].sigma_squared, np.random.default_rng(2)
+    noise = simulated_noise(sigma_squared, 2, study.surveys[0].m, spring)
+    found = learned(study, {("sums", 0): document(study, 0, tuple(map(int, noise)), PEOPLE)})
+    assert found.model.shown is False and found.model.predict({"age": 50.0}).positive is None
+    page = render(study, found, Traffic(10, {}, {}), {0: 10})
+    assert "does not show that any feature" in page or "do not show that any feature goes with tired" in page
+    assert "not shown to be more than noise" in page and "95 % interval" in page
 
 
 @pytest.mark.slow

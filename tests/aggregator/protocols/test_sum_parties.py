@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from aggregator.protocols.sum.part import SumPart, linear_of
+from aggregator.protocols.sum.part import SumPart, learned_of
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.transferred import transferred
 from anon.errors import AnonmlError, InvalidValue, Malformed
@@ -129,7 +129,7 @@ def test_a_sum_of_any_size_becomes_a_model(design: str) -> None:
     survey = vector_survey(study)
     for sign in (-1, 1):
         found = NoisySum((sign * 2**62,) * shape_of(survey).length, 4, Fraction(1), 4)
-        model = linear_of(study, survey, found, public())
+        model = learned_of(study, survey, found, public()).model
         assert all(abs(weight) <= 2**53 for weight in (model.intercept, *model.weights))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.protocols.sum.groups import EnsemblePart as Everybody
 from aggregator.protocols.sum.groups import GroupSum, group_sums
-from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.part import learned_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.noise.discrete_gaussian import DiscreteGaussian
@@ -159,7 +159,7 @@ def test_without_noise_each_group_has_the_mean_of_its_members(quiet: None) -> No
     for one in sums(table):
         exact = tuple(map(sum, zip(*(weights(table, number_of(table, tag)) for tag in one.group.members), strict=True)))
         noisy = NoisySum(exact, len(one.group.members), Fraction(1), 1)
-        assert one.model == linear_of(table.study, weights_survey(table.study), noisy) and one.came == 4
+        assert one.model == learned_of(table.study, weights_survey(table.study), noisy).model and one.came == 4
     model = Everybody().learn(table.study, table.documents, {}).model
     assert isinstance(model, EnsembleModel) and [(one.aggregation, one.group) for one in model.models] == [
         (aggregation, group) for aggregation in (1, 2) for group in (1, 2, 3)

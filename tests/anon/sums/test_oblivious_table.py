@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from aggregator.protocols.sum.oblivious import NOTHING, CharliePart, _Seat
-from aggregator.protocols.sum.part import linear_of
+from aggregator.protocols.sum.part import learned_of
 from aggregator.protocols.sum.published import NoisySum
 from anon.crypto import curve
 from anon.errors import Malformed
@@ -77,7 +77,7 @@ def test_without_noise_it_is_the_mean_that_averaging_gives(quiet: None, held: Se
     )
     vectors = [vector_of(other, other.surveys[0], record(rows)) for rows in held]
     total = tuple(sum(entries) for entries in zip(*vectors, strict=True))
-    expected = linear_of(other, other.surveys[0], NoisySum(total, len(held), Fraction(1), 1))
+    expected = learned_of(other, other.surveys[0], NoisySum(total, len(held), Fraction(1), 1)).model
     model = model_of(table)
     assert (model.weights, model.intercept) == (expected.weights, expected.intercept)
 
