@@ -13,18 +13,22 @@ from itertools import count, takewhile
 from attrs import frozen
 
 from aggregator.lab.sample_file import SampleColumn
+from anon.study.features import MOST_IN_COHORT
+from anon.study.proposal import FEWEST_TELLERS
 
 MOST_COLUMNS = 64
 LONGEST_FIELD = 20_000
 BEGINNING: Mapping[str, str] = {
     "title": "", "purpose": "", "contact": "", "data_source": "",
     "label": "", "label_says": "", "positive": "", "negative": "",
-    "rate": "50", "epsilon": "2", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
+    "rate": "50", "epsilon": "2", "people": "", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
     "pace": "", "read": "", "adds": "", "tellers": "",
 }
-"""`pace`: `TRIAL`, or nothing for the durations that are typed. `read`: a sentence about the sample that was read.
-`adds`: `TELLERS`, or nothing for answers that are changed at random."""
+"""`pace`: `TRIAL`, or nothing for a real study. `read`: a sentence about the sample that was read. `people`: how many
+are expected, for the forecast alone. `adds`: `TELLERS`, or nothing for answers that are changed at random."""
 TRIAL = "trial"
+TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "2m", "collect": "30s"}
+"""Begins a study on one computer, to see every stage of it. Each can be changed."""
 TELLERS = "tellers"
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
@@ -80,10 +84,32 @@ def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name.strip().rstrip(",;"), address) for name, _, address in lines]
 
 
+def lacking_tellers(fields: Mapping[str, str]) -> int:
+    """How many tellers are still to be named before the study can be published."""
+    return max(FEWEST_TELLERS - len(lines_of(fields["tellers"])), 0) if fields["adds"] == TELLERS else 0
+
+
+def with_unnamed_tellers(fields: Mapping[str, str]) -> dict[str, str]:
+    """The fields for a forecast, which needs to know how many tellers add noise, not who they are."""
+    unnamed = [f"unnamed-{number} 127.0.0.1:{number}" for number in range(1, lacking_tellers(fields) + 1)]
+    return {**fields, "tellers": "\n".join([*lines_of(fields["tellers"]), *unnamed])}
+
+
+def expected_people(fields: Mapping[str, str]) -> int | None:
+    """How many people staff expect; None where they say nothing. Raises `ValueError` for another text."""
+    text = fields["people"].replace(",", "").strip()
+    if text and not (text.isdecimal() and 2 <= int(text[:9]) <= MOST_IN_COHORT):
+        raise ValueError(f"expected a whole number from 2 to {MOST_IN_COHORT:,}")
+    return int(text) if text else None
+
+
 def proposes_tellers(fields: Mapping[str, str]) -> bool:
     """True for a group in which exact sums find more."""
-    least = fields["minimum"].strip()
-    return fields["adds"] != TELLERS and least.isdecimal() and int(least[:9]) < PROPOSED_BELOW
+    try:
+        people = expected_people(fields) or int(fields["minimum"])
+    except ValueError:
+        return False
+    return fields["adds"] != TELLERS and people < PROPOSED_BELOW
 
 
 def _bounds(kind: str, low: str, high: str, categories: str) -> str:
@@ -92,13 +118,16 @@ def _bounds(kind: str, low: str, high: str, categories: str) -> str:
 
 def fields_of(sent: Mapping[str, object]) -> dict[str, str]:
     """The form's own fields among those that a browser sent, with the beginning's in place of those that are not
-    there."""
+    there. A trial has its own beginning."""
     known = {
         name: value.replace("\r\n", "\n")[:LONGEST_FIELD]
         for name, value in sent.items()
         if isinstance(value, str) and (name in BEGINNING or _COLUMN.match(name))
     }
-    return _with_yes({**BEGINNING, **known})
+    fields = {**BEGINNING, **known}
+    if fields["pace"] == TRIAL:
+        fields |= {name: begun for name, begun in TRIAL_FIELDS.items() if fields[name] == BEGINNING[name]}
+    return _with_yes(fields)
 
 
 def _with_yes(fields: dict[str, str]) -> dict[str, str]:

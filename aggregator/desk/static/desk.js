@@ -60,6 +60,16 @@ if (label) {
   });
 }
 
+const pace = document.getElementById("pace");
+if (pace) {
+  pace.addEventListener("change", () => {
+    for (const field of document.querySelectorAll("[data-trial]")) {
+      const [left, begun] = pace.value ? [field.dataset.real, field.dataset.trial] : [field.dataset.trial, field.dataset.real];
+      if (field.value === left) field.value = begun;
+    }
+  });
+}
+
 const parts = document.querySelectorAll("[data-live]");
 if (parts.length) {
   const keepFolds = (shown, fresh) => {
