@@ -32,13 +32,14 @@ TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "2m", "collect": "30
 TELLERS = "tellers"
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
-_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|categories|sample)\Z")
+_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|expects|categories|counts|sample)\Z")
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 
 
 @frozen
 class FormColumn:
-    """The fields of one column. `sample`: its bounds or categories as they were read from the sample file."""
+    """The fields of one column. `sample`: its bounds or categories as they were read from the sample file; `counts`:
+    how many rows had each. `expects`: 1, -1 or nothing."""
 
     number: int
     name: str
@@ -49,7 +50,9 @@ class FormColumn:
     high: str
     bins: str
     cuts: str
+    expects: str
     categories: str
+    counts: str
     sample: str
 
     @property
@@ -144,6 +147,19 @@ def yes_among(values: Iterable[str]) -> str:
     return spelled["yes"] if spelled.keys() == {"yes", "no"} else ""
 
 
+def share_in_sample(fields: Mapping[str, str]) -> int | None:
+    """Of 100 rows of the sample, how many are a yes; None where the sample does not tell."""
+    column = next((column for column in columns_of(fields) if column.name == fields["label"]), None)
+    yes = set(lines_of(fields["positive"]))
+    if column is None or not yes:
+        return None
+    counts = [int(count) for count in lines_of(column.counts) if count.isdecimal()]
+    if len(counts) != len(column.values) or not yes <= set(column.values):
+        return None
+    found = sum(count for value, count in zip(column.values, counts, strict=True) if value in yes)
+    return round(100 * found / sum(counts))
+
+
 def columns_of(fields: Mapping[str, str]) -> tuple[FormColumn, ...]:
     """The columns, in order."""
     there = takewhile(lambda number: f"c{number}_name" in fields and number < MOST_COLUMNS, count())
@@ -157,7 +173,7 @@ def _column(fields: Mapping[str, str], number: int) -> FormColumn:
     kind = of("kind", CATEGORICAL)
     return FormColumn(
         number, of("name"), bool(of("use")), kind, of("says"), of("low"), of("high"), of("bins", "3"), of("cuts"),
-        of("categories"), of("sample")
+        of("expects"), of("categories"), of("counts"), of("sample")
     )
 
 
@@ -179,6 +195,7 @@ def with_columns(fields: Mapping[str, str], found: Iterable[SampleColumn]) -> di
             "high": high,
             "bins": "3",
             "categories": categories,
+            "counts": "\n".join(map(str, column.counts)),
             "sample": _bounds(kind, low, high, categories),
         }
         added |= {f"c{number}_{part}": value for part, value in parts.items() if value or part != "use"}

@@ -120,12 +120,14 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
     spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
     cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
     if summed and not cuts:
-        cuts = list(_even_cuts(column))
+        cuts = list(even_cuts(column))
     divided: dict[str, object] = {"cuts": cuts} if cuts else {"bins": _value(column.bins)}
+    if column.expects in ("1", "-1"):
+        divided["expects"] = int(column.expects)
     return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
 
 
-def _even_cuts(column: FormColumn) -> Iterator[float]:
+def even_cuts(column: FormColumn) -> Iterator[float]:
     """The range in equal parts: exact sums look for no cuts. None where range or bins cannot be read."""
     low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
     if not isinstance(low, str) and not isinstance(high, str) and isinstance(bins, int) and low < high:

@@ -193,5 +193,5 @@ before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
 3. Compare the study's fingerprint with these words before you say yes:
    {words(manifest.study_id)}
 {_words_of_tellers(manifest)}
-Questions, and faults in its security: {manifest.contact}
+Questions, or a security fault that you found: {manifest.contact}
 """

@@ -78,8 +78,11 @@ if (parts.length) {
       if (other) other.open = fold.open;
     }
   };
+  let looked = Date.now();
   setInterval(async () => {
-    if (document.hidden) return;
+    const soon = document.querySelector("[data-soon]");
+    if (document.hidden || (!soon && Date.now() - looked < 10000)) return;
+    looked = Date.now();
     try {
       const answer = await fetch(location.pathname, { cache: "no-store", redirect: "error" });
       if (!answer.ok) return;
@@ -93,5 +96,5 @@ if (parts.length) {
     } catch {
       // The desk ended, or is busy; the next look tries again.
     }
-  }, 10000);
+  }, 2000);
 }

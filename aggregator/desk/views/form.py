@@ -13,7 +13,7 @@ from aggregator.desk import editor as editing
 from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, form_faults
-from aggregator.desk.form_file import TABLE, length_of, text_of
+from aggregator.desk.form_file import TABLE, even_cuts, length_of, text_of
 from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
@@ -133,6 +133,8 @@ class FormPages(DraftPages):
             trial=form.TRIAL_FIELDS,
             begun=form.BEGINNING,
             table=TABLE,
+            cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),
+            share=form.share_in_sample(fields),
             usual_minimum=USUAL_MINIMUM,
             answered=answered,
             asked=asked,

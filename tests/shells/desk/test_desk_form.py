@@ -113,6 +113,14 @@ def test_yes_is_filled_in_where_a_column_has_yes_and_no_alone() -> None:
     )
 
 
+def test_a_direction_is_written_and_the_samples_own_share_is_a_hint_alone() -> None:
+    (hours,) = lint_text(text_of(_fields(c1_expects="-1", c2_use=""))).proposal.features  # type: ignore[union-attr]
+    assert hours.expects == (-1,) and lint_text(text_of(_fields(c1_expects="maybe"))).ok
+    assert form.share_in_sample(_fields()) == 50 and form.share_in_sample(_fields(positive="")) is None
+    rare = form.with_columns(form.fields_of(FILLED), sample_columns("left_course\n" + "1\n" * 2 + "0\n" * 6))
+    assert form.share_in_sample(rare) == 25 and "base_rate = 0.5" in text_of(rare)
+
+
 async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tmp_path: Path) -> None:
     page = await desk.get("/form")
     draft = _draft_in(page.text)
@@ -141,7 +149,7 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
         and "study.toml" not in faulty
     )
     checked = words_of((await desk.post("/form", draft=draft, **_fields())).text)
-    assert "the study takes 11 d 6 h" in checked
+    assert "the study takes 11 d 6 h" in checked and "In the sample it was 50, which nothing protects" in checked
     written = await desk.post("/form/text", draft=draft, **_fields())
     assert written.path == "/editor" and "It can be published" in written.text and "Leaving a course" in written.text
     (tmp_path / "study.toml").write_text(text_of(_fields()), "utf-8")

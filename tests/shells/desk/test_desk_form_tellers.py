@@ -38,6 +38,8 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert linted.proposal.features[0].cuts == (30, 60), "the range 0 to 90 in three parts"
     assert length_of(fields()) == linted.manifest.timetable.ends - linted.manifest.timetable.published
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
+    (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
+    assert hours.expects == (1,)
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
 
@@ -73,6 +75,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert said.index("Mail to the tellers") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people are" in unnamed and "Tellers count here before you name them" in unnamed
+        assert "left empty, the range is cut into equal parts: 30 60." in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
