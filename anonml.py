@@ -332,7 +332,8 @@ def _help() -> None:
         lines.append(fill(f"  anonml {name}".ljust(indent) + summary, wide, subsequent_indent=" " * indent))
     codes = (__doc__ or "").partition("Exit codes")[2]
     if lacks("aggregator"):
-        lines += ["", f"The commands aggregator, study and simulate lack their packages here: `{install('aggregator')}`"]
+        lack = "The commands aggregator, study and simulate lack their packages here:"
+        lines += ["", f"{lack} `{install('aggregator')}`"]
     lines += ["", fill(f"Each command has --help. -V tells the version. Exit codes{codes}", wide)]
     sys.stdout.write("\n".join(lines) + "\n")
 

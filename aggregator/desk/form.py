@@ -94,7 +94,7 @@ def lacking_tellers(fields: Mapping[str, str]) -> int:
 
 def with_unnamed_tellers(fields: Mapping[str, str]) -> dict[str, str]:
     """The fields for a forecast, which needs to know how many tellers add noise, not who they are."""
-    unnamed = [f"unnamed-{number} 127.0.0.1:{number}" for number in range(1, lacking_tellers(fields) + 1)]
+    unnamed = [f"unnamed teller {number} 127.0.0.1:{number}" for number in range(1, lacking_tellers(fields) + 1)]
     return {**fields, "tellers": "\n".join([*lines_of(fields["tellers"]), *unnamed])}
 
 

@@ -121,12 +121,15 @@ class TellerRequest:
 
 Hello,
 
-we plan a study: {_ended(self.title.strip())} We want to see no student's answer, so somebody else has to add them up.
-Will you be one of the tellers? You need a computer with Linux that stays on until the study is over, and no knowledge
-of statistics. You will see no names and no answers.
+we plan a study: {_ended(self.title.strip())}
+We want to see no student's answer, so somebody else has to add them up.
+Will you be one of the tellers? You need a computer with Linux that stays on
+until the study is over, and no knowledge of statistics. You will see no names
+and no answers.
 
 {self._who_and_when()}
-Students' privacy then rests on you: you give your teller's folder to nobody, and not to us either.
+Students' privacy then rests on you: you give your teller's folder to nobody,
+and not to us either.
 
 1. Install the program from the file that we give you{tor}:
    pipx install './{wheel()}'
@@ -136,24 +139,28 @@ Students' privacy then rests on you: you give your teller's folder to nobody, an
    anonml teller allow {self.key}{folder}
    anonml teller serve{folder}
 4. Send us the name and the address that step 2 printed.
-5. Put its twelve words on a page of your own, not of ours. Students compare them before they say yes.
+5. Put its twelve words on a page of your own, not of ours. Students compare
+   them before they say yes.
 {_HERE if self.here else ""}
-The page "Run a teller" of the program's documentation has more. Questions: {self.contact.strip()}
+The page "Run a teller" of the program's documentation has more.
+Questions: {self.contact.strip()}
 """
 
     def _who_and_when(self) -> str:
         others = f"So far these are tellers: {', '.join(self.tellers)}." if self.tellers else (
             "There will be two to four tellers, each run by somebody else."
         )
-        last = f"""The study takes {self.length}, and the tellers have to run all that time.
-If we published it today, it would end {instant(self.ends)}. We tell you the day.
+        last = f"""The study takes {self.length}. Please keep your teller running all that time.
+If we published it today, it would end {instant(self.ends)}.
+We tell you the day.
 """ if self.length else "We tell you how long your teller has to run.\n"
-        return f"Responsible for the study: {self.contact.strip()}. {others}\n{last}"
+        return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
 
 
 _HERE = """
-This is a trial: all tellers run on the desk's own computer, and it protects nobody. Every further teller takes
-another port and another folder, such as --port 8762 --home teller-2.
+This is a trial: all tellers run on the desk's own computer, and it protects
+nobody. Every further teller takes another port and another folder, such as
+--port 8762 --home teller-2.
 """
 
 

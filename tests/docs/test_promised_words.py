@@ -64,7 +64,8 @@ def form() -> str:
     fields = fields_of({})
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE, cuts_by_itself=lambda _column: "", share=None,
+        yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
+        cuts_by_itself=lambda _column: "", share=None,
         usual_minimum=USUAL_MINIMUM, answered=False, edited=False, asked=DryRound(()), linted=None,
         slow=False, faults=(), at_field={}, length=None, takes=None, proposes_tellers=False,
         lacking_tellers=0, secret=lambda: "",

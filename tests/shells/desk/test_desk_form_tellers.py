@@ -75,7 +75,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert said.index("Mail to the tellers") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people are" in unnamed and "Tellers count here before you name them" in unnamed
-        assert "left empty, the range is cut into equal parts: 30 60." in unnamed
+        assert "left empty, they are 30 60." in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
@@ -112,7 +112,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert "--loopback" not in anywhere and "and Tor (apt install" in anywhere
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "So far these are tellers: Student council, Library." in anywhere
-        assert "Responsible for the study: staff@example.org." in anywhere and "takes 10 d 4 h" in anywhere
+        assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
