@@ -189,6 +189,13 @@ def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     assert PART.part_scores(learned(study, documents).model) == ()
 
 
+def test_the_report_tells_what_one_liar_in_a_hundred_could_do_from_a_hundred_members_on() -> None:
+    study = manifest_of(TABLES)
+    found = learned(study, published(study)[0])
+    few, many = (render(study, found, Traffic(enrolled, {}, {}), {0: 10}) for enrolled in (99, 100))
+    assert "of the members lied" in many and "of the members lied" not in few
+
+
 @pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, GRADIENT])
 def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None:
     study = manifest_of(design)
