@@ -153,8 +153,8 @@ def share_in_sample(fields: Mapping[str, str]) -> int | None:
     yes = set(lines_of(fields["positive"]))
     if column is None or not yes:
         return None
-    counts = [int(count) for count in lines_of(column.counts) if count.isdecimal()]
-    if len(counts) != len(column.values) or not yes <= set(column.values):
+    counts = [int(count[:9]) for count in lines_of(column.counts) if count.isdecimal()]
+    if len(counts) != len(column.values) or not any(counts) or not yes <= set(column.values):
         return None
     found = sum(count for value, count in zip(column.values, counts, strict=True) if value in yes)
     return round(100 * found / sum(counts))

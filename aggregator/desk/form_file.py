@@ -10,7 +10,7 @@ from attrs import frozen
 from aggregator.desk.form import NUMERIC, TELLERS, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
-from anon.study.durations import duration, spelled
+from anon.study.durations import LONGEST_DURATION, duration, spelled
 from anon.study.features import MAX_BINS
 
 TABLE = "person"
@@ -88,11 +88,13 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
 
 
 def length_of(fields: Mapping[str, str]) -> int | None:
-    """Seconds from publishing to the results; None while a duration cannot be read."""
+    """Seconds from publishing to the results; None while a duration cannot be read, or is longer than any may be."""
     pace = pace_of(fields)
     try:
         enrol, settle, binning, collect = map(duration, (pace.enrol, pace.settle, pace.binning, pace.collect))
     except InvalidValue:
+        return None
+    if max(enrol, collect) > LONGEST_DURATION:
         return None
     return enrol + settle + (binning + settle if binning else 0) + collect + settle
 

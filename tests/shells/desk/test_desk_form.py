@@ -98,7 +98,7 @@ def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
         assert linted.manifest.cohort.minimum == (2 if "pace" in changed else 100)
         assert linted.manifest.features[0].cuts == ((10, 40) if "c1_cuts" in changed else ())
     assert form.fields_of({"pace": "trial", "minimum": "5"})["minimum"] == "5", "a trial's own figures may be changed"
-    assert length_of(_fields(enrol="soon")) is None
+    assert length_of(_fields(enrol="soon")) is length_of(_fields(collect="999999999d")) is None
     (fault,) = lint_text(text_of(_fields()).replace('binning = "1d"', 'binning = "0s"')).faults
     assert "or write cuts in place of bins" in fault
 
