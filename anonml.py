@@ -318,6 +318,8 @@ def _help() -> None:
     from shutil import get_terminal_size
     from textwrap import fill
 
+    from anon.machine.extras import install, lacks
+
     wide = min(get_terminal_size().columns, 100)
     lines = ["anonml: a model for the group, and nobody hands over their data.", ""]
     summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
@@ -329,6 +331,9 @@ def _help() -> None:
     for name, summary in summaries.items():
         lines.append(fill(f"  anonml {name}".ljust(indent) + summary, wide, subsequent_indent=" " * indent))
     codes = (__doc__ or "").partition("Exit codes")[2]
+    if lacks("aggregator"):
+        lack = "The commands aggregator, study and simulate lack their packages here:"
+        lines += ["", f"{lack} `{install('aggregator')}`"]
     lines += ["", fill(f"Each command has --help. -V tells the version. Exit codes{codes}", wide)]
     sys.stdout.write("\n".join(lines) + "\n")
 

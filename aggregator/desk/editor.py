@@ -37,12 +37,14 @@ class DraftRequest:
 
 @frozen
 class LintResult:
-    """A text's faults, one line each; without any, what would be published now."""
+    """A text's faults, one line each; without any, what would be published now. `people`: how many are expected, where
+    that is not the minimum."""
 
     faults: tuple[str, ...]
     proposal: Proposal | None = None
     manifest: Manifest | None = None
     outlook: Outlook | None = None
+    people: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -72,7 +74,7 @@ class LintResult:
     @property
     def suggested(self) -> tuple[str, ...]:
         """Cuts that staff may declare where a small group would have to look for them, and why, as lint says them."""
-        return suggested_cuts(self.manifest) if self.manifest else ()
+        return suggested_cuts(self.manifest, self.people) if self.manifest else ()
 
     @property
     def asks(self) -> tuple[DraftRequest, ...]:
@@ -94,10 +96,10 @@ class LintResult:
 
 
 def with_outlook(linted: LintResult) -> LintResult:
-    """The same with the outlook of its smallest group, which takes some seconds."""
+    """The same with the outlook of the group that is expected, or of the smallest, which takes some seconds."""
     if linted.proposal is None or linted.manifest is None:
         return linted
-    return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest))
+    return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest, linted.people))
 
 
 def lint_text(text: str) -> LintResult:

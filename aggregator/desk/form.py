@@ -13,28 +13,33 @@ from itertools import count, takewhile
 from attrs import frozen
 
 from aggregator.lab.sample_file import SampleColumn
+from anon.study.features import MOST_IN_COHORT
+from anon.study.proposal import FEWEST_TELLERS
 
 MOST_COLUMNS = 64
 LONGEST_FIELD = 20_000
 BEGINNING: Mapping[str, str] = {
     "title": "", "purpose": "", "contact": "", "data_source": "",
     "label": "", "label_says": "", "positive": "", "negative": "",
-    "rate": "50", "epsilon": "2", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
+    "rate": "50", "epsilon": "2", "people": "", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
     "pace": "", "read": "", "adds": "", "tellers": "",
 }
-"""`pace`: `TRIAL`, or nothing for the durations that are typed. `read`: a sentence about the sample that was read.
-`adds`: `TELLERS`, or nothing for answers that are changed at random."""
+"""`pace`: `TRIAL`, or nothing for a real study. `read`: a sentence about the sample that was read. `people`: how many
+are expected, for the forecast alone. `adds`: `TELLERS`, or nothing for answers that are changed at random."""
 TRIAL = "trial"
+TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "2m", "collect": "30s"}
+"""Begins a study on one computer, to see every stage of it. Each can be changed."""
 TELLERS = "tellers"
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
-_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|categories|sample)\Z")
+_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|expects|categories|counts|sample)\Z")
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 
 
 @frozen
 class FormColumn:
-    """The fields of one column. `sample`: its bounds or categories as they were read from the sample file."""
+    """The fields of one column. `sample`: its bounds or categories as they were read from the sample file; `counts`:
+    how many rows had each. `expects`: 1, -1 or nothing."""
 
     number: int
     name: str
@@ -45,7 +50,9 @@ class FormColumn:
     high: str
     bins: str
     cuts: str
+    expects: str
     categories: str
+    counts: str
     sample: str
 
     @property
@@ -80,10 +87,32 @@ def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name.strip().rstrip(",;"), address) for name, _, address in lines]
 
 
+def lacking_tellers(fields: Mapping[str, str]) -> int:
+    """How many tellers are still to be named before the study can be published."""
+    return max(FEWEST_TELLERS - len(lines_of(fields["tellers"])), 0) if fields["adds"] == TELLERS else 0
+
+
+def with_unnamed_tellers(fields: Mapping[str, str]) -> dict[str, str]:
+    """The fields for a forecast, which needs to know how many tellers add noise, not who they are."""
+    unnamed = [f"unnamed teller {number} 127.0.0.1:{number}" for number in range(1, lacking_tellers(fields) + 1)]
+    return {**fields, "tellers": "\n".join([*lines_of(fields["tellers"]), *unnamed])}
+
+
+def expected_people(fields: Mapping[str, str]) -> int | None:
+    """How many people staff expect; None where they say nothing. Raises `ValueError` for another text."""
+    text = fields["people"].replace(",", "").strip()
+    if text and not (text.isdecimal() and 2 <= int(text[:9]) <= MOST_IN_COHORT):
+        raise ValueError(f"expected a whole number from 2 to {MOST_IN_COHORT:,}")
+    return int(text) if text else None
+
+
 def proposes_tellers(fields: Mapping[str, str]) -> bool:
     """True for a group in which exact sums find more."""
-    least = fields["minimum"].strip()
-    return fields["adds"] != TELLERS and least.isdecimal() and int(least[:9]) < PROPOSED_BELOW
+    try:
+        people = expected_people(fields) or int(fields["minimum"])
+    except ValueError:
+        return False
+    return fields["adds"] != TELLERS and people < PROPOSED_BELOW
 
 
 def _bounds(kind: str, low: str, high: str, categories: str) -> str:
@@ -92,13 +121,16 @@ def _bounds(kind: str, low: str, high: str, categories: str) -> str:
 
 def fields_of(sent: Mapping[str, object]) -> dict[str, str]:
     """The form's own fields among those that a browser sent, with the beginning's in place of those that are not
-    there."""
+    there. A trial has its own beginning."""
     known = {
         name: value.replace("\r\n", "\n")[:LONGEST_FIELD]
         for name, value in sent.items()
         if isinstance(value, str) and (name in BEGINNING or _COLUMN.match(name))
     }
-    return _with_yes({**BEGINNING, **known})
+    fields = {**BEGINNING, **known}
+    if fields["pace"] == TRIAL:
+        fields |= {name: begun for name, begun in TRIAL_FIELDS.items() if fields[name] == BEGINNING[name]}
+    return _with_yes(fields)
 
 
 def _with_yes(fields: dict[str, str]) -> dict[str, str]:
@@ -115,6 +147,19 @@ def yes_among(values: Iterable[str]) -> str:
     return spelled["yes"] if spelled.keys() == {"yes", "no"} else ""
 
 
+def share_in_sample(fields: Mapping[str, str]) -> int | None:
+    """Of 100 rows of the sample, how many are a yes; None where the sample does not tell."""
+    column = next((column for column in columns_of(fields) if column.name == fields["label"]), None)
+    yes = set(lines_of(fields["positive"]))
+    if column is None or not yes:
+        return None
+    counts = [int(count[:9]) for count in lines_of(column.counts) if count.isdecimal()]
+    if len(counts) != len(column.values) or not any(counts) or not yes <= set(column.values):
+        return None
+    found = sum(count for value, count in zip(column.values, counts, strict=True) if value in yes)
+    return round(100 * found / sum(counts))
+
+
 def columns_of(fields: Mapping[str, str]) -> tuple[FormColumn, ...]:
     """The columns, in order."""
     there = takewhile(lambda number: f"c{number}_name" in fields and number < MOST_COLUMNS, count())
@@ -128,7 +173,7 @@ def _column(fields: Mapping[str, str], number: int) -> FormColumn:
     kind = of("kind", CATEGORICAL)
     return FormColumn(
         number, of("name"), bool(of("use")), kind, of("says"), of("low"), of("high"), of("bins", "3"), of("cuts"),
-        of("categories"), of("sample")
+        of("expects"), of("categories"), of("counts"), of("sample")
     )
 
 
@@ -150,6 +195,7 @@ def with_columns(fields: Mapping[str, str], found: Iterable[SampleColumn]) -> di
             "high": high,
             "bins": "3",
             "categories": categories,
+            "counts": "\n".join(map(str, column.counts)),
             "sample": _bounds(kind, low, high, categories),
         }
         added |= {f"c{number}_{part}": value for part, value in parts.items() if value or part != "use"}

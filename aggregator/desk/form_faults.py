@@ -20,8 +20,9 @@ LABELS: Mapping[str, str] = {
     "label_says": "In words",
     "positive": "Values that count as yes, one a line",
     "negative": "Values that count as no, one a line",
-    "rate": "Of 100 people, about so many are a yes",
-    "minimum": "At least so many people; with fewer nothing is sent",
+    "rate": "Of 100 people, about how many are a yes?",
+    "people": "How many people do you expect?",
+    "minimum": "Minimum: with fewer people the study ends, and nothing is sent",
     "admission": "Admission",
     "enrol": "How long to enrol, such as 7d or 12h",
     "collect": "How long to send answers, such as 3d or 12h",
@@ -32,7 +33,7 @@ LABELS: Mapping[str, str] = {
 """The words above each field."""
 COLUMN_LABELS: Mapping[str, str] = {
     "use": "Ask about it", "says": "In words", "low": "From", "high": "To", "bins": "Bins", "cuts": "Own cut points",
-    "categories": "Categories",
+    "expects": "More goes with a yes", "categories": "Categories",
 }
 _KEYS: Mapping[str, str] = {
     "label.name": "label", "label.description": "label_says", "label.query": "label", "label.positive": "positive",

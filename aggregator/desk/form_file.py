@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from aggregator.desk.form import NUMERIC, TELLERS, TRIAL, FormColumn, columns_of, lines_of, tellers_in
+from aggregator.desk.form import NUMERIC, TELLERS, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
-from anon.study.durations import duration
+from anon.study.durations import LONGEST_DURATION, duration, spelled
 from anon.study.features import MAX_BINS
 
 TABLE = "person"
@@ -32,17 +32,12 @@ COMMENTS: Mapping[str, str] = {
 
 @frozen
 class Pace:
-    """The lengths of a study's stages as the study file writes them, and its minimum."""
+    """The lengths of a study's stages as the study file writes them."""
 
     enrol: str
     settle: str
     binning: str
     collect: str
-    minimum: str
-
-
-TRIAL_PACE = Pace(enrol="2m", settle="5s", binning="30s", collect="30s", minimum="2")
-"""A study on one computer, to see every stage of it."""
 
 
 def text_of(fields: Mapping[str, str]) -> str:
@@ -60,7 +55,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         *(_feature(column, number == 0, summed) for number, column in enumerate(features)),
         _section("[design]", kind="tables-sum" if summed else "one-packet", epsilon=_value(fields["epsilon"])),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
-        _section("[cohort]", minimum=_value(pace.minimum), admission=fields["admission"]),
+        _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
         _section("[release]", transcript="members", retention="90d"),
         *(
@@ -77,21 +72,29 @@ def asked_about(fields: Mapping[str, str]) -> list[FormColumn]:
 
 
 def pace_of(fields: Mapping[str, str]) -> Pace:
-    """The stages' lengths: those typed, or a trial's. Where all cuts are declared there is no window for finding them.
+    """The stages' lengths: two are typed, and the others follow how long answers are collected.
+
+    Settling takes a sixth of it, at most two hours. Finding cuts takes as long as it, at most a day, and no time where
+    all cuts are declared.
     """
-    found = TRIAL_PACE if fields["pace"] == TRIAL else Pace(
-        _days(fields["enrol"]), "2h", "1d", _days(fields["collect"]), fields["minimum"]
-    )
+    collect = _days(fields["collect"])
+    try:
+        seconds = duration(collect)
+    except InvalidValue:  # a check tells it
+        seconds = 86_400
     binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
-    return found if binned and fields["adds"] != TELLERS else evolve(found, binning="0s")
+    binning = min(seconds, 86_400) if binned and fields["adds"] != TELLERS else 0
+    return Pace(_days(fields["enrol"]), spelled(min(max(seconds // 6, 5), 7_200)), spelled(binning), collect)
 
 
 def length_of(fields: Mapping[str, str]) -> int | None:
-    """Seconds from publishing to the results; None while a duration cannot be read."""
+    """Seconds from publishing to the results; None while a duration cannot be read, or is longer than any may be."""
     pace = pace_of(fields)
     try:
         enrol, settle, binning, collect = map(duration, (pace.enrol, pace.settle, pace.binning, pace.collect))
     except InvalidValue:
+        return None
+    if max(enrol, collect) > LONGEST_DURATION:
         return None
     return enrol + settle + (binning + settle if binning else 0) + collect + settle
 
@@ -119,12 +122,14 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
     spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
     cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
     if summed and not cuts:
-        cuts = list(_even_cuts(column))
+        cuts = list(even_cuts(column))
     divided: dict[str, object] = {"cuts": cuts} if cuts else {"bins": _value(column.bins)}
+    if column.expects in ("1", "-1"):
+        divided["expects"] = int(column.expects)
     return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
 
 
-def _even_cuts(column: FormColumn) -> Iterator[float]:
+def even_cuts(column: FormColumn) -> Iterator[float]:
     """The range in equal parts: exact sums look for no cuts. None where range or bins cannot be read."""
     low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
     if not isinstance(low, str) and not isinstance(high, str) and isinstance(bins, int) and low < high:

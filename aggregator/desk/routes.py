@@ -43,6 +43,7 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST", "/form/tellers", "form_tellers", "The form with the tellers that answer.", _FORM, uploads=True),
     Endpoint("POST", "/form/round", "form_round", "The form after a round of made-up people with its tellers.", _FORM,
              uploads=True),
+    Endpoint("POST", "/form/mail", "form_mail", "The mail to those who are asked to be a teller.", _FORM, uploads=True),
     Endpoint("POST", "/form/text", "form_text", "Write the study file of the form.", _FORM, answers=(303,),
              uploads=True),
     Endpoint("POST", "/drafts/discard", "discard", "Throw a draft away.", {"draft": "its id"}, answers=(303,)),

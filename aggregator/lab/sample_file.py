@@ -24,13 +24,15 @@ FEWEST_SHARING = 2
 
 @frozen
 class SampleColumn:
-    """A column: `numeric` with round bounds beyond all its values, or else the values that several rows have."""
+    """A column: `numeric` with round bounds beyond all its values, or else the values that several rows have, and how
+    many rows have each."""
 
     name: str
     numeric: bool
     low: float = 0.0
     high: float = 0.0
     values: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
 
 
 def sample_columns(text: str) -> tuple[SampleColumn, ...]:
@@ -52,7 +54,8 @@ def _column(name: str, cells: list[Cell]) -> SampleColumn:
     shared = [value for value, count in counted.most_common(MOST_VALUES) if count >= FEWEST_SHARING]
     if len(numbers) == len(known):
         shared.sort(key=float)
-    return SampleColumn(name, False, values=tuple(str(value) for value in shared))
+    counts = tuple(counted[value] for value in shared)
+    return SampleColumn(name, False, values=tuple(str(value) for value in shared), counts=counts)
 
 
 def _above(value: float) -> float:

@@ -7,6 +7,8 @@ import io
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from attrs import frozen
+
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import protocol_of
@@ -60,6 +62,17 @@ def lower_limit(manifest: Manifest) -> str:
     )
 
 
+def own_limit(manifest: Manifest) -> str:
+    """The same for one member, before the link is opened; empty for others."""
+    least = manifest.cohort.minimum
+    if least >= USUAL_MINIMUM:
+        return ""
+    return (
+        f"Your program refuses a group of fewer than {USUAL_MINIMUM}, and this one may have {least}: first lower "
+        f"your own limit with `anonml peer budget --minimum-cohort {least}`."
+    )
+
+
 def link_table(links: Sequence[str]) -> str:
     """CSV with the columns `number`, `link` and `command` (as it is typed into a terminal), one row a person."""
     text = io.StringIO()
@@ -82,30 +95,77 @@ or a few of them leave it, with a record-level epsilon of {format_epsilon(manife
 It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
 
 
-def teller_mail(title: str, contact: str, key: str) -> str:
-    """A mail to those who are asked to be a teller; `key`: the aggregator's, as hex digits."""
-    return f"""Subject: Will you be a teller for our study?
+@frozen
+class TellerRequest:
+    """A plan of a study, for those who are asked to be a teller.
+
+    `key`: the aggregator's, as hex digits. `tellers`: those who are known already. `length`: from publishing to the
+    report, in words; `ends`: when that would be if it were published now. `here`: for tellers on the desk's own
+    computer.
+    """
+
+    title: str
+    contact: str
+    key: str
+    tellers: Sequence[str] = ()
+    length: str = ""
+    ends: float = 0
+    here: bool = False
+
+    def mail(self) -> str:
+        """The mail."""
+        more = " --loopback --port 8761 --home teller-1" if self.here else ""
+        folder = " --home teller-1" if self.here else ""
+        tor = "" if self.here else ", and Tor (apt install pipx tor)"
+        return f"""Subject: Will you be a teller for our study?
 
 Hello,
 
-we plan a study: {title.strip() or "TITLE"}. We want to see no student's answer, so somebody else has to add them up.
-Will you be one of the tellers? You need a computer with Linux that stays on until the study is over, and no knowledge
-of statistics. You will see no names and no answers.
+we plan a study: {_ended(self.title.strip())}
+We want to see no student's answer, so somebody else has to add them up.
+Will you be one of the tellers? You need a computer with Linux that stays on
+until the study is over, and no knowledge of statistics. You will see no names
+and no answers.
 
-Students' privacy then rests on you: you give your teller's folder to nobody, and not to us either.
+{self._who_and_when()}
+Students' privacy then rests on you: you give your teller's folder to nobody,
+and not to us either.
 
-1. Install the program from the file that we give you, and Tor (apt install pipx tor):
+1. Install the program from the file that we give you{tor}:
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
-   anonml teller init --name "YOUR OFFICE"
+   anonml teller init --name "YOUR OFFICE"{more}
 3. Let it serve us, and leave it running:
-   anonml teller allow {key}
-   anonml teller serve
+   anonml teller allow {self.key}{folder}
+   anonml teller serve{folder}
 4. Send us the name and the address that step 2 printed.
-5. Put its twelve words on a page of your own, not of ours. Students compare them before they say yes.
-
-The page "Run a teller" of the program's documentation has more. Questions: {contact.strip() or "CONTACT"}
+5. Put its twelve words on a page of your own, not of ours. Students compare
+   them before they say yes.
+{_HERE if self.here else ""}
+The page "Run a teller" of the program's documentation has more.
+Questions: {self.contact.strip()}
 """
+
+    def _who_and_when(self) -> str:
+        others = f"So far these are tellers: {', '.join(self.tellers)}." if self.tellers else (
+            "There will be two to four tellers, each run by somebody else."
+        )
+        last = f"""The study takes {self.length}. Please keep your teller running all that time.
+If we published it today, it would end {instant(self.ends)}.
+We tell you the day.
+""" if self.length else "We tell you how long your teller has to run.\n"
+        return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
+
+
+_HERE = """
+This is a trial: all tellers run on the desk's own computer, and it protects
+nobody. Every further teller takes another port and another folder, such as
+--port 8762 --home teller-2.
+"""
+
+
+def _ended(title: str) -> str:
+    return title if title.endswith(("?", "!", ".")) else f"{title}."
 
 
 def _words_of_tellers(manifest: Manifest) -> str:
@@ -121,12 +181,12 @@ def mail(manifest: Manifest, link: str = PLACE) -> str:
         whose = "This link admits those on our list:"
     else:
         whose = "This link is for everybody:"
-    title = manifest.title if manifest.title.endswith(("?", "!", ".")) else f"{manifest.title}."
+    lower = f"   {limit}\n" if (limit := own_limit(manifest)) else ""
     return f"""Subject: {manifest.title}
 
 Hello,
 
-we ask you to take part in a study: {title}
+we ask you to take part in a study: {_ended(manifest.title)}
 
 {manifest.purpose.strip()}
 
@@ -135,10 +195,10 @@ before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
 
 1. Install the program from the file that we give you:
    pipx install './{wheel()}'
-2. {whose}
+{lower}2. {whose}
    {opening(link)}
 3. Compare the study's fingerprint with these words before you say yes:
    {words(manifest.study_id)}
 {_words_of_tellers(manifest)}
-Questions, and faults in its security: {manifest.contact}
+Questions, or a security fault that you found: {manifest.contact}
 """

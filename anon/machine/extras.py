@@ -28,6 +28,11 @@ def install(extra: str) -> Term:
     return Term(f"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'")
 
 
+def lacks(extra: str) -> bool:
+    """True where an extra's packages are not installed."""
+    return not _is_there(_TELLTALE[extra])
+
+
 def _is_there(module: str) -> bool:
     try:
         return find_spec(module) is not None

@@ -411,7 +411,7 @@ def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) ->
     )
     refused = b'<tr><th>refused: duplicate</th><td class="n">3</td></tr>\n</table>'
     page = finished.bodies["report", 0].replace(
-        b"</table>\n<p>Up to 49 refusals", refused + b"\n<p>Up to 49 refusals", 1
+        b"</table>\n<p>If the aggregator", refused + b"\n<p>If the aggregator", 1
     )
     counted = finished.audited({("report", 0): page})
     assert page != finished.bodies["report", 0] and counted.report_checked, "refusals stand in no document"

@@ -78,6 +78,7 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     assert re.search(r"packets accepted</th><td class=.n.>8<", page)
     assert re.search(r"refused: wrong-size</th><td class=.n.>1<", page)
     assert "1% hostile" in page
+    assert "<td>3 ranges and missing</td>" in page and "<td>2 categories</td>" in page
     assert "its sender is among the 8 enrolled" in page
     assert "Packet 1 of 1: local epsilon at most 2, one of " in page
     assert "sex Female, income yes" in page and "30 &lt; age ≤ 50" in page

@@ -753,7 +753,8 @@ def _(rng: Random) -> Forge:
 def _(rng: Random) -> Forge:
     forge = finished(rng, *HISTOGRAMS)
     row = b'<tr><th>refused: duplicate</th><td class="n">%d</td></tr>\n</table>' % rng.randint(1, 999)
-    forge.bodies["report", 0] = forge.bodies["report", 0].replace(b"</table>\n<p>Up to 49", row + b"\n<p>Up to 49", 1)
+    page = forge.bodies["report", 0].replace(b"</table>\n<p>If the", row + b"\n<p>If the", 1)
+    forge.bodies["report", 0] = page
     assert row in forge.bodies["report", 0]
     return forge
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.desk.form import columns_of, fields_of
+from aggregator.desk.form import BEGINNING, TRIAL_FIELDS, columns_of, fields_of
 from aggregator.desk.form_faults import COLUMN_LABELS, LABELS
-from aggregator.desk.form_file import TRIAL_PACE
+from aggregator.desk.form_file import TABLE
 from aggregator.desk.rendering import environment
 from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
-from aggregator.study.handout import mail, teller_mail
+from aggregator.study.handout import USUAL_MINIMUM, TellerRequest, mail
 from anon.protocols.tellers import presented_tellers
 from tests.aggregator.protocols.test_sum_part import learned, published
 from tests.docs.repository import ROOT
@@ -38,7 +38,8 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "Cards, mail, report", "mail", ALL),
     ("docs/staff/with-tellers.md", "Cards, mail, report", "report", ALL),
     ("docs/staff/with-tellers.md", "The report's epsilon is the one that you wrote", "report", ("epsilon 1 at delta",)),
-    ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("anonml teller allow",)),
+    ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("Mail to the tellers",)),
+    ("docs/staff/with-tellers.md", "with your aggregator's key in it", "teller mail", ("anonml teller allow 0000",)),
     ("docs/staff/with-tellers.md", "Ask who answers", "form", ("Ask who answers",)),
     ("docs/staff/with-tellers.md", "Try one round with them", "form",
      ("Try one round with them", "made-up people, before anybody is asked")),
@@ -63,9 +64,12 @@ def form() -> str:
     fields = fields_of({})
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        yes_among=lambda _values: "", trial=TRIAL_PACE, answered=False, edited=False, asked=DryRound(()), linted=None,
-        slow=False, faults=(), at_field={}, length=None, takes=None, proposes_tellers=False, secret=lambda: "",
-        form_token="", now=0, teller_mail=teller_mail("", "", "00" * 32),
+        yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
+        cuts_by_itself=lambda _column: "", share=None,
+        usual_minimum=USUAL_MINIMUM, answered=False, edited=False, asked=DryRound(()), linted=None,
+        slow=False, faults=(), at_field={}, length=None, takes=None, proposes_tellers=False,
+        lacking_tellers=0, secret=lambda: "",
+        form_token="", now=0,
     )  # fmt: skip
 
 
@@ -75,7 +79,8 @@ async def screens(folder: Path) -> Mapping[str, str]:
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
         consent = (await page.get(page.invite)).words
     report = render(STUDY, learned(STUDY, published(STUDY)[0]), Traffic(10, {}, {}), {0: 10})
-    return {"consent": consent, "mail": plain(mail(STUDY)), "report": plain(report), "form": plain(form())}
+    return {"consent": consent, "mail": plain(mail(STUDY)), "report": plain(report), "form": plain(form()),
+            "teller mail": TellerRequest("Title", "staff", "00" * 32).mail()}
 
 
 async def test_every_promised_word_stands_in_its_document_and_on_its_screen(tmp_path: Path) -> None:

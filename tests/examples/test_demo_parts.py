@@ -57,7 +57,7 @@ def test_tellers_get_the_places_where_they_are() -> None:
     proposal = parse_proposal(TEXTS["sum"])
     after = parse_proposal(with_tellers(TEXTS["sum"], proposal, ["127.0.0.1:7001", "127.0.0.1:7002"]))
     assert [(teller.name, teller.address) for teller in after.tellers] == [
-        ("Data Protection Office", "127.0.0.1:7001"), ("Student Council", "127.0.0.1:7002")
+        ("Computing Centre", "127.0.0.1:7001"), ("Student Council", "127.0.0.1:7002")
     ]  # fmt: skip
     assert (after.features, after.design, after.schedule) == (proposal.features, proposal.design, proposal.schedule)
 

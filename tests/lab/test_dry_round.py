@@ -78,5 +78,5 @@ async def test_the_form_shows_the_round(tmp_path: Path) -> None:
         assert "They added up 3 made-up people. Nobody was asked, and nothing is published." in shown
         tellers[1].away = lambda call: call == "noise"
         shown = words_of((await desk.post("/form/round", draft=draft, **fields())).text)
-        assert "The round came to no sum: the teller Data protection office does not answer" in shown
+        assert "The round came to no sum: the teller Library does not answer" in shown
         assert not app.studies()

@@ -60,6 +60,16 @@ if (label) {
   });
 }
 
+const pace = document.getElementById("pace");
+if (pace) {
+  pace.addEventListener("change", () => {
+    for (const field of document.querySelectorAll("[data-trial]")) {
+      const [left, begun] = pace.value ? [field.dataset.real, field.dataset.trial] : [field.dataset.trial, field.dataset.real];
+      if (field.value === left) field.value = begun;
+    }
+  });
+}
+
 const parts = document.querySelectorAll("[data-live]");
 if (parts.length) {
   const keepFolds = (shown, fresh) => {
@@ -68,8 +78,11 @@ if (parts.length) {
       if (other) other.open = fold.open;
     }
   };
+  let looked = Date.now();
   setInterval(async () => {
-    if (document.hidden) return;
+    const soon = document.querySelector("[data-soon]");
+    if (document.hidden || (!soon && Date.now() - looked < 10000)) return;
+    looked = Date.now();
     try {
       const answer = await fetch(location.pathname, { cache: "no-store", redirect: "error" });
       if (!answer.ok) return;
@@ -83,5 +96,5 @@ if (parts.length) {
     } catch {
       // The desk ended, or is busy; the next look tries again.
     }
-  }, 10000);
+  }, 2000);
 }

@@ -12,12 +12,14 @@ from attrs import evolve
 from aggregator.app import AggregatorApp
 from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
+from aggregator.desk.form import expected_people, fields_of
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
 from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
+from anon.protocols.registry import protocol_of
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
 
@@ -31,7 +33,7 @@ class DraftPages(DeskPage):
 
     def __init__(self, aggregator: AggregatorApp, gate: Gate, processes: int) -> None:
         super().__init__(aggregator, gate, processes)
-        self._outlooks: dict[Proposal, Outlook | None] = {}
+        self._outlooks: dict[tuple[Proposal, int | None], Outlook | None] = {}
         self._newest = 0
         self._trying = asyncio.Lock()
 
@@ -52,23 +54,27 @@ class DraftPages(DeskPage):
     async def check(self, request: web.Request) -> web.Response:
         """Check a study file with scripts off; the text is kept."""
         text, draft = await self._kept(request)
-        return self._editor(request, text, await self._judged(text), draft)
+        return self._editor(request, text, await self._judged(text, self._people(draft)), draft)
 
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment, while somebody types."""
-        text, _ = await self._kept(request)
-        return self._html("linted.html", request, linted=self._known(await asyncio.to_thread(editing.lint_text, text)))
+        text, draft = await self._kept(request)
+        linted = evolve(await asyncio.to_thread(editing.lint_text, text), people=self._people(draft))
+        return self._html("linted.html", request, linted=self._known(linted))
 
     async def confirm(self, request: web.Request) -> web.Response:
         """Show what publishing would fix for good, and ask."""
         text, draft = await self._kept(request)
-        linted = await self._judged(text)
-        if not linted.ok:
+        linted = await self._judged(text, self._people(draft))
+        if linted.manifest is None or linted.proposal is None:
             return self._editor(request, text, linted, draft)
-        onion = not is_loopback(self._serving)
+        places = linted.proposal.tellers
+        answers = await self._aggregator.ask_tellers(places)
         return self._html(
-            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, onion=onion, draft=draft,
-            lower=lower_limit(linted.manifest) if linted.manifest else "",
+            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, draft=draft,
+            onion=not is_loopback(self._serving), lower=lower_limit(linted.manifest),
+            summary=protocol_of(linted.manifest).summary(linted.manifest),
+            asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )
 
     async def publish(self, request: web.Request) -> web.Response:
@@ -105,23 +111,31 @@ class DraftPages(DeskPage):
             self._drafts.keep_text(draft, text)  # here, so that texts are kept in the order in which they came
         return text, draft
 
-    async def _judged(self, text: str) -> editing.LintResult:
+    def _people(self, draft: str) -> int | None:
+        """How many people the form of a draft expects."""
+        with suppress(ValueError):
+            return expected_people(fields_of(self._drafts.fields(draft) or {}))
+        return None
+
+    async def _judged(self, text: str, people: int | None = None) -> editing.LintResult:
         """The text's faults, or what it would ask with its outlook.
 
         One study is tried at a time, and of those that wait the newest alone: a slider asks more often than a study
         can be tried. Without an outlook for one that was overtaken, or takes longer than `LONGEST_TRY`.
         """
-        linted = await asyncio.to_thread(editing.lint_text, text)
-        if linted.proposal is None or linted.proposal in self._outlooks:
+        linted = evolve(await asyncio.to_thread(editing.lint_text, text), people=people)
+        if linted.proposal is None or (linted.proposal, people) in self._outlooks:
             return self._known(linted)
         self._newest += 1
         mine = self._newest
         async with self._trying:
-            if mine == self._newest and linted.proposal not in self._outlooks:
+            if mine == self._newest and (linted.proposal, people) not in self._outlooks:
                 with suppress(TimeoutError):
                     judged = await asyncio.wait_for(self._workers.run(editing.with_outlook, linted), LONGEST_TRY)
-                    self._outlooks[linted.proposal] = judged.outlook
+                    self._outlooks[linted.proposal, people] = judged.outlook
         return self._known(linted)
 
     def _known(self, linted: editing.LintResult) -> editing.LintResult:
-        return linted if linted.proposal is None else evolve(linted, outlook=self._outlooks.get(linted.proposal))
+        if linted.proposal is None:
+            return linted
+        return evolve(linted, outlook=self._outlooks.get((linted.proposal, linted.people)))

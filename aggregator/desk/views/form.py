@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,16 +13,17 @@ from aggregator.desk import editor as editing
 from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, form_faults
-from aggregator.desk.form_file import TRIAL_PACE, length_of, text_of
+from aggregator.desk.form_file import TABLE, even_cuts, length_of, text_of
 from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
 from aggregator.lab.dry_round import DryRound, tried
 from aggregator.lab.sample_file import SampleColumn, sample_columns
-from aggregator.study.handout import teller_mail
+from aggregator.study.handout import USUAL_MINIMUM, TellerRequest, wheel
 from anon.errors import InvalidValue, Malformed
 from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
+from anon.wire.addresses import is_loopback
 
 NOT_ASKED: Final = DryRound(())
 
@@ -75,6 +77,23 @@ class FormPages(DraftPages):
         linted = await self._expected(fields)
         return self._html("outlook.html", request, **_told(fields, linted))
 
+    async def form_mail(self, request: web.Request) -> web.Response:
+        """The mail to those who are asked to be a teller."""
+        fields, draft = await self._kept_fields(request)
+        length, served_here = length_of(fields), bool(self._serving) and is_loopback(self._serving)
+        asked = TellerRequest(
+            fields["title"],
+            fields["contact"],
+            self._aggregator.home.public_key.hex(),
+            [name for name, _ in form.tellers_in(fields)],
+            "" if length is None else in_words(length),
+            time.time() + (length or 0),
+            served_here or fields["pace"] == form.TRIAL,
+        )
+        lacks = [(name, LABELS[name]) for name in ("title", "contact") if not fields[name].strip()]
+        return self._html("teller_mail.html", request, draft=draft, asked=asked, lacks=lacks, served_here=served_here,
+                          wheel=wheel())
+
     async def form_text(self, request: web.Request) -> web.Response:
         """Write the study file, and open it in the editor."""
         fields, draft = await self._kept_fields(request)
@@ -87,7 +106,11 @@ class FormPages(DraftPages):
         return fields, draft
 
     async def _expected(self, fields: dict[str, str]) -> editing.LintResult:
-        return await self._judged(text_of(fields))
+        try:
+            people = form.expected_people(fields)
+        except ValueError:
+            people = None
+        return await self._judged(text_of(form.with_unnamed_tellers(fields)), people)
 
     def _form(
         self,
@@ -107,10 +130,14 @@ class FormPages(DraftPages):
             labels=LABELS,
             column_labels=COLUMN_LABELS,
             yes_among=form.yes_among,
-            trial=TRIAL_PACE,
+            trial=form.TRIAL_FIELDS,
+            begun=form.BEGINNING,
+            table=TABLE,
+            cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),
+            share=form.share_in_sample(fields),
+            usual_minimum=USUAL_MINIMUM,
             answered=answered,
             asked=asked,
-            teller_mail=teller_mail(fields["title"], fields["contact"], self._aggregator.home.public_key.hex()),
             edited=self._drafts.edited(draft),
             **_told(fields, linted),
         )
@@ -125,14 +152,20 @@ def _places(fields: dict[str, str]) -> list[TellerPlace]:
 
 def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:
     """The part of the page that a check changes."""
-    faults = form_faults(fields, linted.faults) if linted is not None else ()
+    faults = form_faults(form.with_unnamed_tellers(fields), linted.faults) if linted is not None else ()
     length = length_of(fields)
+    at_field = {fault.field: fault.says for fault in faults if fault.field}
+    try:
+        form.expected_people(fields)
+    except ValueError as fault:
+        at_field["people"] = f"{LABELS['people']} {fault}"
     return {
         "linted": linted,
         "proposes_tellers": form.proposes_tellers(fields),
         "slow": linted is not None and linted.outlook is None,
         "faults": faults,
-        "at_field": {fault.field: fault.says for fault in faults if fault.field},
+        "at_field": at_field,
+        "lacking_tellers": form.lacking_tellers(fields),
         "length": length,
         "takes": None if length is None else in_words(length),
     }

@@ -26,7 +26,7 @@ from aggregator.intake.workers import Workers
 from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.rules.counters import STEP
-from aggregator.study.handout import limits
+from aggregator.study.handout import limits, lower_limit
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.kit.page.gate import DOCUMENT_POLICY, Gate
@@ -88,6 +88,7 @@ class Pages(FormPages, InvitePages):
             code=study_code(live.study),
             address=self._address(live),
             limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
+            lower=lower_limit(live.manifest),
             most_invites=MOST_INVITES,
         )
 

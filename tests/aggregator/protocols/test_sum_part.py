@@ -139,7 +139,7 @@ def test_products_that_are_noise_alone_make_a_model_that_answers_nothing() -> No
     found = learned(study, {("sums", 0): document(study, 0, tuple(map(int, noise)), PEOPLE)})
     assert found.model.shown is False and found.model.predict({"age": 50.0}).positive is None
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
-    assert "does not show that any feature" in page or "do not show that any feature goes with tired" in page
+    assert "do not show that anything asked goes with tired" in page
     assert "not shown to be more than noise" in page and "95 % interval" in page
 
 
@@ -200,6 +200,13 @@ def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     documents, _ = published(study)
     assert PART.estimate(study, study.surveys[0], documents, PART.tally(study, study.surveys[0], (), b""), True) is None
     assert PART.part_scores(learned(study, documents).model) == ()
+
+
+def test_the_report_tells_what_one_liar_in_a_hundred_could_do_from_a_hundred_members_on() -> None:
+    study = manifest_of(TABLES)
+    found = learned(study, published(study)[0])
+    few, many = (render(study, found, Traffic(enrolled, {}, {}), {0: 10}) for enrolled in (99, 100))
+    assert "of the members lied" in many and "of the members lied" not in few
 
 
 @pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, GRADIENT])

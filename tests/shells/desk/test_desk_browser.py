@@ -21,7 +21,7 @@ from anon.wire.invite import parse_invite
 from tests.support.browsing import Browser, Looker, Looped, in_a_thread, missing
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened
-from tests.support.world import World, make_app, study_text
+from tests.support.world import World, begin, make_app, study_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -236,3 +236,29 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
             browser.find("#epsilon").get_attribute("value") == "3"
             and browser.find("#positive").get_attribute("value") == "1"
         )
+
+
+def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(browser: Browser, tmp_path: Path) -> None:
+    with staffed(tmp_path) as desk:
+        browser.view(1280, "light")
+        browser.open(desk.link)
+        browser.press("New study")
+        browser.type("#enrol", "5m")
+        figures = ("#minimum", "#enrol", "#collect")
+        for pace, shown in (("trial", ["2", "5m", "30s"]), ("", ["100", "5m", "3"])):
+            Select(browser.find("#pace")).select_by_value(pace)
+            assert [browser.find(field).get_attribute("value") for field in figures] == shown, "what was typed stays"
+        study = desk.do(_enrolling(desk))
+        browser.open(f"{desk.desk.origin}/studies/{study}")
+        assert "fewer than 50 are not shown" in browser.text
+        browser.press("Audit now")
+        before = browser.driver.execute_script("return performance.timeOrigin")
+        wait = WebDriverWait(browser.driver, 60, poll_frequency=0.2)
+        wait.until(lambda _: "its result appears here by itself" not in browser.text)
+        assert browser.find("[data-live=audit] li").text
+        assert browser.driver.execute_script("return performance.timeOrigin") == before, "no other page was loaded"
+
+
+async def _enrolling(staff: Staffed) -> str:
+    world = await begin(staff.desk.app, staff.clock, study_text())
+    return world.live.study.hex()

@@ -62,7 +62,7 @@ def test_the_file_that_the_form_writes_lints_and_says_what_was_typed() -> None:
 
 
 @pytest.mark.parametrize(("field", "value", "at", "word"), [
-    ("minimum", "many", "minimum", "At least so many people"), ("minimum", "1", "minimum", "from 2 on"),
+    ("minimum", "many", "minimum", "Minimum: with fewer"), ("minimum", "1", "minimum", "from 2 on"),
     ("epsilon", "0", "epsilon", "Epsilon"),
     ("c1_high", "-5", "c1_low", "hours, From"), ("c1_low", "nan", "c1_low", "hours, From"),
     ("c1_cuts", "10,40", "c1_cuts", "hours, Own cut points"),
@@ -86,15 +86,19 @@ def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
     for changed, seconds in (
         ({"pace": "trial"}, 195),
         ({"pace": "trial", "c1_cuts": "10 40,"}, 160),
-        ({"enrol": "150s", "collect": "12h"}, 151_350),
+        ({"pace": "trial", "enrol": "5m", "collect": "3m"}, 750),
+        ({"enrol": "5m", "collect": "3m", "c1_cuts": "10 40,"}, 540),
+        ({"enrol": "150s", "collect": "12h"}, 108_150),
+        ({}, 972_000),
     ):
-        fields = _fields(**{"minimum": "many"} if "pace" in changed else {}) | changed
+        fields = form.fields_of(_fields() | changed)
         linted = lint_text(text_of(fields))
         assert linted.ok and linted.manifest is not None, linted.faults
         assert length_of(fields) == linted.manifest.timetable.ends - linted.manifest.timetable.published == seconds
         assert linted.manifest.cohort.minimum == (2 if "pace" in changed else 100)
         assert linted.manifest.features[0].cuts == ((10, 40) if "c1_cuts" in changed else ())
-    assert length_of(_fields(enrol="soon")) is None
+    assert form.fields_of({"pace": "trial", "minimum": "5"})["minimum"] == "5", "a trial's own figures may be changed"
+    assert length_of(_fields(enrol="soon")) is length_of(_fields(collect="999999999d")) is None
     (fault,) = lint_text(text_of(_fields()).replace('binning = "1d"', 'binning = "0s"')).faults
     assert "or write cuts in place of bins" in fault
 
@@ -109,6 +113,14 @@ def test_yes_is_filled_in_where_a_column_has_yes_and_no_alone() -> None:
     )
 
 
+def test_a_direction_is_written_and_the_samples_own_share_is_a_hint_alone() -> None:
+    (hours,) = lint_text(text_of(_fields(c1_expects="-1", c2_use=""))).proposal.features  # type: ignore[union-attr]
+    assert hours.expects == (-1,) and lint_text(text_of(_fields(c1_expects="maybe"))).ok
+    assert form.share_in_sample(_fields()) == 50 and form.share_in_sample(_fields(positive="")) is None
+    rare = form.with_columns(form.fields_of(FILLED), sample_columns("left_course\n" + "1\n" * 2 + "0\n" * 6))
+    assert form.share_in_sample(rare) == 25 and "base_rate = 0.5" in text_of(rare)
+
+
 async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tmp_path: Path) -> None:
     page = await desk.get("/form")
     draft = _draft_in(page.text)
@@ -116,6 +128,8 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     assert columns.status == 200 and "Ask about hours" in words_of(columns.text)
     assert 'name="c0_use" value="on" checked' not in columns.text and 'name="c1_use" value="on" checked' in columns.text
     assert "60 rows, 4 columns read: student, hours, forum, left_course" in words_of(columns.text)
+    assert "Students' files become the table person ." in words_of(columns.text)
+    assert "2. Import it as the table person." in words_of(page.text)
     assert columns.text.count('id="answer"') == 1 and 'action="/form#answer"' in columns.text
     assert (
         "To be checked: this range is taken from the sample" in words_of(columns.text)
@@ -135,7 +149,7 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
         and "study.toml" not in faulty
     )
     checked = words_of((await desk.post("/form", draft=draft, **_fields())).text)
-    assert "the study takes 11 d 6 h" in checked
+    assert "the study takes 11 d 6 h" in checked and "In the sample it was 50, which nothing protects" in checked
     written = await desk.post("/form/text", draft=draft, **_fields())
     assert written.path == "/editor" and "It can be published" in written.text and "Leaving a course" in written.text
     (tmp_path / "study.toml").write_text(text_of(_fields()), "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.support.clock import Clock
 from tests.support.desk_browser import opened, words_of
 from tests.support.teller_links import MemoryTeller
 
-TOLD = "Student council, 127.0.0.1:9000\nData protection office 127.0.0.1:9001"
+TOLD = "Student council, 127.0.0.1:9000\nLibrary 127.0.0.1:9001"
 
 
 def fields(**changed: str) -> dict[str, str]:
@@ -33,11 +34,13 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
     assert linted.proposal.protocol == "sum" and linted.proposal.design.kind == "tables-sum"
     named = [(one.name, one.address) for one in linted.proposal.tellers]
-    assert named == [("Student council", "127.0.0.1:9000"), ("Data protection office", "127.0.0.1:9001")]
+    assert named == [("Student council", "127.0.0.1:9000"), ("Library", "127.0.0.1:9001")]
     assert linted.proposal.features[0].cuts == (30, 60), "the range 0 to 90 in three parts"
     assert length_of(fields()) == linted.manifest.timetable.ends - linted.manifest.timetable.published
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
-    trial = lint_text(text_of(fields(pace="trial")))
+    (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
+    assert hours.expects == (1,)
+    trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
 
 
@@ -67,21 +70,58 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         page = await desk.get("/form")
         said, draft = words_of(page.text), re.search(r'name="draft" value="([^"]+)"', page.text)
         assert draft is not None
-        assert "such as the students' council and the data protection office" in said
-        assert f"anonml teller allow {app.home.public_key.hex()}" in said and "answers:" not in said
+        assert "such as the students' council and the library" in said
+        assert "Ask them first" in said and "answers:" not in said
+        assert said.index("Mail to the tellers") < said.index("Sample file"), "asking comes first in time"
+        unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
+        assert "300 people are" in unnamed and "Tellers count here before you name them" in unnamed
+        assert "left empty, they are 30 60." in unnamed
+        wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
+        assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
         assert "With fewer than 1,000 people, two tellers find more" in checked
         tellers[1].away = lambda _call: True
         asked = words_of((await desk.post("/form/tellers", draft=draft[1], **fields())).text)
         first, second = (teller_words(one.session.offer("any", "127.0.0.1:9000").key) for one in tellers)
         assert f"Student council answers: {first}" in asked and second not in asked
-        assert "Data protection office the teller Data protection office does not answer" in asked
+        assert "Library the teller Library does not answer" in asked
         tellers[1].away = lambda _call: False
         both = words_of((await desk.post("/form/tellers", draft=draft[1], **fields())).text)
-        assert f"Data protection office answers: {second}" in both and not app.studies()
+        assert f"Library answers: {second}" in both and not app.studies()
         assert (await desk.post("/form/tellers", draft=draft[1], **fields(tellers="a nowhere"))).status == 400
         written = await desk.post("/form/text", draft=draft[1], **fields())
         assert "It can be published" in written.text
+        asking = words_of((await desk.post("/editor/confirm", draft=draft[1], text=text_of(fields()))).text)
+        assert f"Student council , at 127.0.0.1:9000 : {first}" in asking and f"127.0.0.1:9001 : {second}" in asking
+        assert "What students read before they say yes" in asking and "hours: Your hours" in asking
+        assert "staff@example.org" in asking and "Whether you left the course" in asking
         await desk.post("/studies", draft=draft[1], text=text_of(fields()), reach="loopback")
         (live,) = app.studies()
         assert [one.words for one in presented_tellers(live.manifest)] == [first, second]
+
+
+async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and_how_long(tmp_path: Path) -> None:
+    app = AggregatorApp(tmp_path / "home", Clock(), processes=0)
+    async with app, opened(app) as desk:
+        await desk.get("/form")
+
+        async def mail(**changed: str) -> str:
+            return words_of((await desk.post("/form/mail", draft="0" * 16, **fields(**changed))).text)
+
+        anywhere = await mail()
+        assert "--loopback" not in anywhere and "and Tor (apt install" in anywhere
+        assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
+        assert "So far these are tellers: Student council, Library." in anywhere
+        assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
+        assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
+        lacking = await mail(title="", contact=" ")
+        assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
+        for here in (await mail(pace="trial"), await _at_loopback(app, mail)):
+            assert '--name "YOUR OFFICE" --loopback --port 8761 --home teller-1' in here and "apt install" not in here
+            assert "anonml teller serve --home teller-1" in here and "it protects nobody" in here
+        assert "start it again with anonml aggregator desk --onion" in await _at_loopback(app, mail)
+
+
+async def _at_loopback(app: AggregatorApp, mail: Callable[[], Awaitable[str]]) -> str:
+    with app.home.place("127.0.0.1:8750"):
+        return await mail()

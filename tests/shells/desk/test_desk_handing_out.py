@@ -108,6 +108,19 @@ async def test_the_mail_has_the_fingerprint_the_wheel_and_the_place_of_the_link(
     assert "study: Income.\n" in text and "study: Why?\n" in mail(evolve(manifest, title="Why?"))
 
 
+async def test_a_group_smaller_than_programs_join_is_told_on_the_page_the_cards_and_in_the_mail(tmp_path: Path) -> None:
+    typed = "anonml peer budget --minimum-cohort 4"
+    small = study_text(minimum=4)
+    async with in_memory(tmp_path / "home", small) as running, opened(running.app, running) as desk:
+        assert running.live.manifest.cohort.minimum == 4
+        assert typed in words_of((await desk.get(_at(desk))).text)
+        cards = await desk.post(f"{_at(desk)}/invites", count="2", address=HERE)
+        assert words_of(cards.text).count(f"first lower your own limit with {typed} .") == 2
+        assert typed in mail(running.live.manifest)
+        usual = evolve(running.live.manifest.cohort, minimum=20)
+        assert "minimum-cohort" not in mail(evolve(running.live.manifest, cohort=usual))
+
+
 @pytest.mark.slow
 async def test_drafts_outlive_the_desk_and_are_listed(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:

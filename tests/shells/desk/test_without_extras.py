@@ -79,6 +79,19 @@ def test_a_model_for_other_programs_says_what_to_install(name: str, tmp_path: Pa
     ), said
 
 
+def test_help_says_what_an_installation_lacks_and_how_to_add_it(tmp_path: Path) -> None:
+    for blocked, shown in (("", False), ("sys.modules['sqlalchemy'] = None; ", True)):
+        program = (
+            f"import contextlib, io, sys; {blocked}sys.argv = ['anonml', '--help']; said = io.StringIO()\n"
+            "import anonml\n"
+            "with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):\n"
+            "    anonml.main()\n"
+            "print(' '.join(said.getvalue().split()))\n"
+        )
+        lack = r"aggregator, study and simulate lack their packages here: `pipx install --force '.*aggregator"
+        assert bool(re.search(lack, _run(program, tmp_path))) is shown
+
+
 def test_a_pdf_says_what_to_install(tmp_path: Path) -> None:
     program = (
         "from aggregator.report.pdf import to_pdf\ntry:\n    to_pdf('<p>x</p>')\nexcept Exception as error:\n"
