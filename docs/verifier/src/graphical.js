@@ -172,7 +172,7 @@ function spread(keys, chances) {
   return found;
 }
 
-function categoryTexts({ kind, categories, range: ends, cuts, cardinality }) {
+export function categoryTexts({ kind, categories, range: ends, cuts, cardinality }) {
   if (kind === "categorical") return [...categories, ""].slice(0, cardinality);
   const [low, ...others] = [ends[0], ...cuts, ends[1]].map(general);
   const later = others.slice(1).map((right, i) => `(${others[i]}, ${right}]`);
