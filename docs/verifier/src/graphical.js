@@ -2,7 +2,6 @@
 import { shake256 } from "@noble/hashes/sha3.js";
 import { range, sum } from "./algebra.js";
 import { encode, utf8 } from "./bytes.js";
-import { pairsOf } from "./moments.js";
 import { marginal } from "./summed.js";
 
 const WHOLE = 2 ** 30;

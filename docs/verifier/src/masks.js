@@ -1,6 +1,6 @@
 // Sums under masks, which members open together (docs/protocol.md, "Sums under masks").
 import { x25519 } from "@noble/curves/ed25519.js";
-import { INT, compare, concat, demand, encode, fields, hex, same, sha256, unhex, utf8 } from "./bytes.js";
+import { INT, compare, concat, demand, encode, fields, same, sha256, unhex, utf8 } from "./bytes.js";
 import { shapeOf } from "./designs.js";
 import { linearOf } from "./models.js";
 import { recovered } from "./sharing.js";

@@ -6,7 +6,7 @@ import { shapeOf } from "./designs.js";
 import { drawnRows } from "./graphical.js";
 import { additiveTables } from "./learn.js";
 import { ratio } from "./mechanisms.js";
-import { alike, coordinatesOf, guessError, invertible, kept, measuredOf, pairsOf, seconds } from "./moments.js";
+import { alike, coordinatesOf, guessError, invertible, kept, pairsOf, seconds } from "./moments.js";
 import { rule } from "./rule.js";
 
 const [UNIT, LARGEST] = [65536n, 2 ** 53];
