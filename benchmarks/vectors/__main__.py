@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.vectors import documents, learned, manifests, proofs, results, sums
+from benchmarks.vectors import documents, learned, manifests, pages, proofs, results, sums
 from benchmarks.vectors.made import Kind
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "vectors"
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "vectors"
 def kinds() -> Iterator[Kind]:
     """All files, one after the other."""
     yield manifests.kind()
-    for module in (documents, proofs, sums, results, learned):
+    for module in (documents, proofs, sums, results, learned, pages):
         yield from module.kinds()
 
 

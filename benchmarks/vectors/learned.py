@@ -72,13 +72,24 @@ def manifest_of(name: str) -> tuple[Manifest, bytes]:
     for plain, expected in _EXPECTING.items() if "declared" in name else ():
         text = text.replace(plain, expected)
     if "many" in name:
-        text = text.replace("version = 1", f"version = 1\n{_MANY}", 1).replace("SELECT ", "SELECT day, ")
-        text = text.replace('["age"', '["day", "age"')
+        text = many_records(text)
     if name == "transfer":
-        text += '[[given]]\nname = "rows"\ndescription = "Rows."\nfile = "rows.csv"\n'
-        given = _public(drawn)
+        text, public = public_rows_of(text, drawn)
+        given = public["rows"]
     public = {"rows": given} if given else {}
     return resolve(PROTOCOLS.proposal(text), keys, PUBLISHED, drawn.below, given=public), given
+
+
+def many_records(text: str) -> str:
+    """A study file whose members have many records, each a day's."""
+    text = text.replace("version = 1", f"version = 1\n{_MANY}", 1).replace("SELECT ", "SELECT day, ")
+    return text.replace('["age"', '["day", "age"')
+
+
+def public_rows_of(text: str, drawn: Stream) -> tuple[str, dict[str, bytes]]:
+    """A study file that gives public rows, and these by their name."""
+    more = '[[given]]\nname = "rows"\ndescription = "Rows."\nfile = "rows.csv"\n'
+    return text + more, {"rows": _public(drawn)}
 
 
 def _public(drawn: Stream) -> bytes:
@@ -102,7 +113,7 @@ def _counted() -> Kind:
             counts = {str(one.survey): _answers(one, members, drawn) for one in manifest.surveys}
             shared[title] = counts
             asked = {"manifest": f"@manifest {name}", "counts": f"@{title}"}
-            cases += _cases(title, asked, counted_model(manifest.to_bytes(), counts))
+            cases += cases_of(title, asked, counted_model(manifest.to_bytes(), counts))
     about = "A model and what was counted: of each survey the number of reports and how many support each category, "
     return Kind("learned-counts", about + "of reports that train and of those that only score.", tuple(cases), shared)
 
@@ -156,7 +167,7 @@ def _summed() -> Kind:
             asked: dict[str, Any] = {"manifest": f"@manifest {name}", "sums": f"@{name} of {members}"}
             asked |= {"given": given} if given else {}
             for kind, text in summed_results(manifest.to_bytes(), rounds, given).items():
-                cases += _cases(f"{name} of {members}, {kind}", asked, text)
+                cases += cases_of(f"{name} of {members}, {kind}", asked, text)
     about = "A result and the sums that it follows from: of each round the values, the members, and numerator and "
     return Kind("learned-sums", about + "denominator of all tellers' noise. Public rows where votes are on some.",
         tuple(cases), shared)
@@ -214,7 +225,7 @@ def demand_alike(text: str, recomputed: str) -> None:
         raise Malformed("it is not what the inputs give")
 
 
-def _cases(name: str, asked: Plain, text: str) -> list[Case]:
+def cases_of(name: str, asked: Plain, text: str) -> list[Case]:
     """The result with nine digits, and such as it is not."""
     plain = _rounded(json.loads(text))
     made = [Case(name, {**asked, "result": _spelled(plain)})]

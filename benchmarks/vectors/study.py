@@ -42,6 +42,7 @@ from anon.sharing.statements import (
 )
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import InBuckets, credentials_in_buckets, roster_in_buckets, transcript_in_buckets
+from anon.transparency.buckets import bits_of, split
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
 from anon.wire.messages import RosterEntry, credential_header, encode_seed, seed_commitment, study_seed
 from anon.wire.packets import Occasion, Packet, PublishedPacket
@@ -252,13 +253,14 @@ def _holding(member: Member) -> Credential:
     return member.credential
 
 
-def begun(design: str, seed: str, more: str = "", tellers: int = 2) -> Study:
-    """A published manifest."""
+def begun(design: str, seed: str, more: str = "", tellers: int = 2, maximum: int = 1000) -> Study:
+    """A published manifest. `maximum`: of its cohort."""
     drawn = Stream(f"{design} {seed}")
     signing, issuer, score_value = SigningKey(drawn(32)), generate_secret_key(drawn), drawn(32)
     committed = seed_commitment(seed_commitment(score_value))
     keys = StudyKeys(bytes(signing.verify_key), drawn(PUBLIC_KEY_SIZE), bytes(public_key(issuer)), committed)
-    proposal = PROTOCOLS.proposal(text_of(design, more, tellers))
+    text = text_of(design, more, tellers).replace("maximum = 1000", f"maximum = {maximum}")
+    proposal = PROTOCOLS.proposal(text)
     made = Study(resolve(proposal, keys, PUBLISHED, drawn.below), signing, issuer, score_value, drawn)
     made.bodies["manifest", 0] = made.manifest.to_bytes()
     if design in SUMS:
@@ -284,8 +286,9 @@ def enrolled(study: Study, count: int) -> Study:
     study.members.sort(key=lambda one: bytes(one.key.verify_key))
     study.place(roster_in_buckets(study.study, [one.entry for one in study.members]))
     study.bodies["seed", 0] = encode_seed(study.study, study.value)
-    signatures = [issued(study, one) for one in study.members]
-    study.place(credentials_in_buckets(study.study, [signatures]))
+    signatures = [(one.entry.key, issued(study, one)) for one in study.members]
+    parts = split(signatures, lambda pair: pair[0], bits_of(count))
+    study.place(credentials_in_buckets(study.study, [[signature for _, signature in part] for part in parts]))
     return study
 
 

@@ -12,11 +12,13 @@ from anon.credential import IssuedChecker, IssuedCredential, PublicKey, Verifier
 from anon.crypto.nacl import BadSignatureError, VerifyKey
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.ldp import Mechanism, from_spec
+from anon.protocols.contract import Place
 from anon.protocols.histogram import thresholds
 from anon.protocols.registry import check_study
 from anon.protocols.sum.standing import arrangement_of, read_sum
 from anon.sharing.round_document import parse_unsummed
 from anon.sharing.statements import parse_countersignatures
+from anon.study.manifest import Manifest
 from anon.transparency.bucketed import read_credentials_bucket, read_packets_bucket, read_roster_bucket
 from anon.transparency.buckets import BucketDocument, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, parse_chain
@@ -27,6 +29,7 @@ from anon.wire.packets import parse_published
 from anon.wire.strict_json import read_json
 from benchmarks.vectors.learned import counted_model, demand_alike, summed_results
 from benchmarks.vectors.made import Case, Plain
+from benchmarks.vectors.pages import demand_going_on, demand_written, documents_of
 
 Given = Mapping[str, Any]
 
@@ -187,6 +190,22 @@ def _learned_sums(given: Given) -> Plain:
     return {}
 
 
+def _board(given: Given) -> tuple[Manifest, dict[Place, bytes]]:
+    study = PROTOCOLS.manifest(_read(given, "manifest"))
+    pages, seats = ([*map(bytes.fromhex, given.get(name, ()))] for name in ("pages", "seats"))
+    return study, documents_of(study, pages, seats)
+
+
+def _boards(given: Given) -> Plain:
+    demand_going_on(*_board(given))
+    return {}
+
+
+def _learned_pages(given: Given) -> Plain:
+    demand_written(*_board(given), bytes.fromhex(given.get("given", "")), given["result"])
+    return {}
+
+
 ASKED: Final[dict[str, Callable[[Given], Plain]]] = {
     "manifests": _manifests,
     "cbor": _cbor,
@@ -208,4 +227,6 @@ ASKED: Final[dict[str, Callable[[Given], Plain]]] = {
     "models": _models,
     "learned-counts": _learned_counts,
     "learned-sums": _learned_sums,
+    "boards": _boards,
+    "learned-pages": _learned_pages,
 }

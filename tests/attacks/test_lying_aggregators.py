@@ -10,7 +10,7 @@ import pytest
 from anon.errors import AnonmlError
 from anon.transparency import buckets
 from tests.attacks.lying_aggregators import HISTOGRAMS, SUMS, Sight, begun, sight_of
-from tests.attacks.lying_results import KINDS
+from tests.attacks.lying_pages import KINDS
 from tests.support.forged_studies import Forge
 from tests.support.tries import every
 

@@ -26,7 +26,7 @@ from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.wire.cbor import decode, encode
 from benchmarks.vectors.__main__ import FOLDER
 from examples.testing import all_contents
-from tests.attacks.lying_results import KINDS
+from tests.attacks.lying_pages import KINDS, WRITTEN, finished_board
 from tests.attacks.soak_pieces import piece
 from tests.support.browsing import Browser, chromium
 from tests.support.browsing import missing as no_browser
@@ -145,7 +145,17 @@ async def test_pages_that_members_wrote_are_checked(tmp_path: Path) -> None:
             assert shown["faults"] == [] and any(one.startswith("page 0: 6 packets") for one in shown["holds"]), shown
             for what, page in lies.items():
                 faults = running.audit(folder({**bodies, ("page", 0): encode(page)}))["faults"]
-                assert [one["document"] for one in faults] == ["page 0"], (what, faults)
+                assert faults[0]["document"] == "page 0", (what, faults)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(bool(missing()), reason=missing())
+@pytest.mark.parametrize("design", WRITTEN)
+def test_results_of_pages_are_recounted(design: str, work: Verifier, few_in_buckets: None) -> None:
+    forge = finished_board(design)
+    shown = work.audit(files_of(forge))
+    assert forge.audited().ok and shown["faults"] == []
+    assert any(" is what the pages give" in one for one in shown["holds"]), shown["holds"]
 
 
 @pytest.mark.soak

@@ -49,6 +49,7 @@ from anon.wire.messages import (
     study_seed,
 )
 from anon.wire.packets import Occasion, Packet, PublishedPacket
+from benchmarks.vectors.writing import author_of, board_of
 from tests.support.protocols import PROTOCOLS, parse_proposal
 from tests.support.sums import countersigned, signing_key
 from tests.support.world import FakePeer
@@ -75,6 +76,8 @@ class Forge:
     lists: dict[int, tuple[bytes, ...]] = field(factory=dict)
     """By round, the tags that the tellers sum, where a liar chose them."""
     enrolled: int = 0
+    board: Bodies = field(factory=dict)
+    """Pages and seats' documents, where members write."""
     learned: LearningResult | None = None
 
     @classmethod
@@ -98,6 +101,10 @@ class Forge:
     @property
     def sums(self) -> bool:
         return isinstance(part_of(self.manifest), SummingPart)
+
+    @property
+    def writes(self) -> bool:
+        return any(survey.written for survey in self.manifest.surveys)
 
     @property
     def value(self) -> bytes:
@@ -156,6 +163,28 @@ class Forge:
         for slot in range(len(self.manifest.slots)) if slots is None else slots:
             self.packets += [self.packet(peer, slot) for peer in peers]
 
+    def write(self, silent: Mapping[int, int] | None = None) -> None:
+        """The pages of all members. `silent`: from which round on a member, by its number, is silent."""
+        tags = [self.tag(member, 0) for member in range(self.enrolled)]
+        author = author_of(self.manifest, tags, self._bytes, silent or {})
+        self.board = board_of(self.manifest, self.enrolled, author, self, self._bytes)
+
+    def _bytes(self, size: int) -> bytes:
+        return self.rng.randbytes(size)
+
+    def tag(self, member: int, survey: int) -> bytes:
+        """See `PacketSpelling`."""
+        return self.members[member].tag(self._slot_of(survey))
+
+    def spelled(self, member: int, survey: int, report: bytes) -> bytes:
+        """See `PacketSpelling`."""
+        asked = Packet(occasion_of(self.manifest, self._slot_of(survey)), survey, report, (), b"")
+        self.packets.append(self.members[member].signed(asked).published())
+        return self.packets[-1].to_bytes()
+
+    def _slot_of(self, survey: int) -> int:
+        return next(slot.slot for slot in self.manifest.slots if slot.rows[0].survey == survey)
+
     def packet(self, peer: FakePeer, slot: int) -> PublishedPacket:
         """As it is published; the survey is the one that the peer's tag draws."""
         survey = self.manifest.surveys[peer.drawn(slot)]
@@ -186,9 +215,9 @@ class Forge:
         """All that follows from the transcripts: the rounds' documents, the score seed, model and report."""
         found = self.counted()
         part = part_of(self.manifest)
-        documents: Bodies = {}
+        documents: Bodies = dict(self.board)
         for number, one in enumerate(protocol_of(self.manifest).rounds(self.manifest)):
-            if one.document is not None:
+            if one.document is not None and one.document not in documents:
                 made = self.summed(number) if self.sums else counted(part, self.manifest, number, found.tallies)
                 documents[one.document] = made
         first = next(place for place in self.bodies if place[0] == "transcript")
@@ -307,4 +336,5 @@ def copied(forge: Forge) -> Forge:
         bodies=dict(forge.bodies),
         contents=dict(forge.contents),
         lists=dict(forge.lists),
+        board=dict(forge.board),
     )

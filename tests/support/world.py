@@ -142,8 +142,11 @@ class FakePeer:
 
     def drawn(self, slot: int = 0) -> int:
         """The survey this peer must answer in a slot."""
-        tag = pseudonym(self._holding(), tag_context(self.manifest, slot))
-        return draw(self.manifest.slots[slot], self.seed, tag)
+        return draw(self.manifest.slots[slot], self.seed, self.tag(slot))
+
+    def tag(self, slot: int = 0) -> bytes:
+        """The pseudonym that this peer has in a slot."""
+        return pseudonym(self._holding(), tag_context(self.manifest, slot))
 
     def report(self, survey: int, category: int = 0) -> bytes:
         """A perturbed report."""

@@ -88,8 +88,13 @@ export function whitened({ moments, rows, values, covariance, kernel, direction 
     rows.forEach((row, i) => (noise[i][i] += row.reduce((all, one, k) => all + one * one * doubt[k], 0)));
   }
   if (!values.length) return { z: [], strengths: [], gain: zeros(direction.length, 0), expected: [], directed: false };
+  return seenThrough(noise, times(rows, covariance), kernel, values, direction);
+}
+
+// values = design x effects + noise of this covariance; `kernel`: the prior covariance of the effects at tau = 1.
+export function seenThrough(noise, design, kernel, values, direction) {
   const white = whitening(noise);
-  const clear = times(white, times(rows, covariance));
+  const clear = times(white, design);
   const known = times(kernel, transposed(clear));
   const { values: strengths, vectors } = eigen(times(clear, known));
   const along = applied(clear, direction);

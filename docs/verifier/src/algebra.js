@@ -1,5 +1,7 @@
 // Matrices as lists of rows, in double precision.
 export const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
+export const mean = (numbers) => sum(numbers) / numbers.length;
+export const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 export const range = (count) => Array.from({ length: count }, (_, i) => i);
 export const zeros = (rows, columns) => range(rows).map(() => new Float64Array(columns));
 export const transposed = (a) => (a.length ? Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j])) : []);
@@ -175,4 +177,31 @@ function diagonal(v, d, e) {
     d[l] += f;
     e[l] = 0;
   }
+}
+
+// The sum of doubles, rounded once: parts that do not overlap are kept (Shewchuk 1997), and added from the largest on.
+export function exactSum(numbers) {
+  if (numbers.length === 2) return numbers[0] + numbers[1];
+  const parts = [];
+  for (let one of numbers) {
+    let kept = 0;
+    for (let other of parts) {
+      if (Math.abs(one) < Math.abs(other)) [one, other] = [other, one];
+      const high = one + other;
+      const low = other - (high - one);
+      if (low) parts[kept++] = low;
+      one = high;
+    }
+    parts.length = kept;
+    parts.push(one);
+  }
+  let [total, low] = [parts.pop() ?? 0, 0];
+  while (parts.length && !low) {
+    const [before, next] = [total, parts.pop()];
+    total = before + next;
+    low = next - (total - before);
+  }
+  // Half of a last digit, and more of the same sign below it.
+  const twice = 2 * low;
+  return parts.length && low * parts.at(-1) > 0 && total + twice - total === twice ? total + twice : total;
 }

@@ -218,3 +218,6 @@ export class Issuer {
     return all.is0() && paired(multiexp(left, last), this.key, multiexp(right, last));
   }
 }
+
+// True for a point of the curve in its one spelling, in the subgroup and not the identity.
+export const isPoint = (data) => decodePoint(data)?.isTorsionFree() ?? false;

@@ -2,7 +2,6 @@
 import { shake256 } from "@noble/hashes/sha3.js";
 import { range, sum } from "./algebra.js";
 import { encode, utf8 } from "./bytes.js";
-import { pairsOf } from "./moments.js";
 import { marginal } from "./summed.js";
 
 const WHOLE = 2 ** 30;
@@ -172,7 +171,7 @@ function spread(keys, chances) {
   return found;
 }
 
-function categoryTexts({ kind, categories, range: ends, cuts, cardinality }) {
+export function categoryTexts({ kind, categories, range: ends, cuts, cardinality }) {
   if (kind === "categorical") return [...categories, ""].slice(0, cardinality);
   const [low, ...others] = [ends[0], ...cuts, ends[1]].map(general);
   const later = others.slice(1).map((right, i) => `(${others[i]}, ${right}]`);

@@ -171,6 +171,15 @@ function cardinality(model, feature) {
 
 const COLUMN = table({ name: text, centre: float, width: float, reach: small(1, 2 ** 53) }, {}, (made, at) => demand(made.width > 0, `${at}: expected a width above 0`));
 
+function demandColumns(made, at) {
+  named(made, at);
+  const names = made.columns.map((column) => column.name);
+  demand(names.length && different(names) && made.weights.length === names.length, `${at}: expected different columns, and a weight for each`);
+  const numeric = made.features.every((feature) => feature.kind === "numeric" && names.includes(feature.name));
+  demand(numeric && made.features.length === names.length, `${at}: expected a column for each feature`);
+  return names;
+}
+
 const LINEAR = table(
   {
     form: oneOf("linear"), version: one, study: text, title: text, label: LABEL, features: list(FEATURE), columns: list(COLUMN),
@@ -178,12 +187,24 @@ const LINEAR = table(
   },
   { many: oneOf(true) },
   (made, at) => {
-    named(made, at);
-    const names = made.columns.map((column) => column.name);
-    demand(names.length && different(names) && made.weights.length === names.length, `${at}: expected different columns, and a weight for each`);
-    const numeric = made.features.every((feature) => feature.kind === "numeric" && names.includes(feature.name));
-    demand(numeric && made.features.length === names.length, `${at}: expected a column for each feature`);
+    const names = demandColumns(made, at);
     demand(!made.target || ![...names, made.label.name].includes(made.target.name), `${at}.target: expected another name`);
+  },
+);
+
+const GROUP = table({ aggregation: small(1, 2 ** 53), group: small(1, 2 ** 53), members: small(1, 2 ** 53), weights: list(float), intercept: float });
+
+const ENSEMBLE = table(
+  {
+    form: oneOf("ensemble"), version: one, study: text, title: text, label: LABEL, features: list(FEATURE), columns: list(COLUMN), models: list(GROUP),
+    threshold: within(0, 1), chance, shown: flag,
+  },
+  { many: oneOf(true) },
+  (made, at) => {
+    const places = made.models.map((own) => [own.aggregation, own.group]);
+    const ordered = places.every(([aggregation, group], i) => !i || places[i - 1][0] < aggregation || (places[i - 1][0] === aggregation && places[i - 1][1] < group));
+    demand(places.length && ordered, `${at}.models: expected those of different groups, in their order`);
+    made.models.forEach((own) => demandColumns({ ...made, ...own }, at));
   },
 );
 
@@ -192,16 +213,16 @@ const ROWS = table({ form: oneOf("rows"), version: one, study: text, title: text
   demand(made.rows.every((row) => row.length === made.columns.length), `${at}.rows: expected a text for every column`);
 });
 
-const FORMS = { linear: LINEAR, rows: ROWS };
+const FORMS = { linear: LINEAR, rows: ROWS, ensemble: ENSEMBLE };
 
-// A valid result in its one spelling: { form, model, plain }. `model` is null for a form that is not read here.
+// A valid result in its one spelling: { form, model, plain }.
 export function parseModel(source) {
   const plain = readJson(source);
   demand(plain instanceof Map, "model: expected a table");
   const form = plain.has("form") ? plain.get("form") : "tables";
-  demand(["tables", "linear", "ensemble", "rows"].includes(form), "model: of an unknown form");
+  demand(form === "tables" || Object.hasOwn(FORMS, form), "model: of an unknown form");
   demand(`${spelledJson(plain)}\n` === source, "model: not in its one spelling");
-  return { form, model: form === "ensemble" ? null : (FORMS[form] ?? TABLES)(plain, "model"), plain };
+  return { form, model: (FORMS[form] ?? TABLES)(plain, "model"), plain };
 }
 
 // Results as they must be
@@ -224,11 +245,18 @@ export function tablesOf(study, found, cuts) {
 
 const columnOf = ({ name, range: [low, high] }) => ({ name, centre: (low + high) / 2, width: (high - low) / 2, reach: 1n });
 
-export function linearOf(study, { names, target, weights, intercept }) {
+export function linearOf(study, { names, target, weights, intercept, chance = null }) {
   const of = (name) => study.features.find((one) => one.name === name);
   const features = names.map((name) => study.plain.get("features")[study.features.indexOf(of(name))]);
   const told = { ...heading(study), form: "linear", label: study.plain.get("label"), features, columns: names.map((name) => columnOf(of(name))) };
-  return { ...told, weights, intercept, target: target && columnOf(of(target)), threshold: 0.5, chance: null, shown: null, ...(study.records && { many: true }) };
+  return { ...told, weights, intercept, target: target && columnOf(of(target)), threshold: 0.5, chance, shown: chance === null ? null : chance <= LEVEL, ...(study.records && { many: true }) };
+}
+
+// The ensemble of groups' models, over the columns of these features.
+export function ensembleOf(study, names, models) {
+  const { weights, intercept, target, ...told } = linearOf(study, { names, target: null });
+  const made = models.map((one) => ({ ...one, aggregation: BigInt(one.aggregation), group: BigInt(one.group), members: BigInt(one.members) }));
+  return { ...told, form: "ensemble", models: made };
 }
 
 export const rowsOf = (study, { columns, rows }) => ({ ...heading(study), form: "rows", columns, rows });

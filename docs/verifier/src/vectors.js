@@ -7,9 +7,11 @@ import { learn } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { mechanism, supported } from "./mechanisms.js";
 import { difference, linearOf, parseModel, rowsOf, tablesOf } from "./models.js";
+import { readPage } from "./pages.js";
 import { checkPacket, parsePacket, presentationOf, readPackets } from "./packets.js";
 import { resultsOf } from "./summed.js";
 import { checkCountersignatures, checkSums, parseEnd } from "./sums.js";
+import { WRITTEN } from "./written.js";
 
 const TEXTS = new Set(["kind", "name", "p", "q", "model", "result"]);
 
@@ -43,6 +45,11 @@ function isWhat(plain, expected) {
   const wrong = difference(plain, expected);
   demand(wrong === null, `its ${wrong} is not what the inputs give`);
   return {};
+}
+
+function board(made, { pages, seats = [] }) {
+  const { seats: rounds } = WRITTEN[made.protocol];
+  return { pages: new Map(pages.map((body, round) => [round, readPage(made, round, body)])), seats: new Map(seats.map((body, i) => [rounds[i], body])) };
 }
 
 const ASKED = {
@@ -138,6 +145,20 @@ const ASKED = {
     const { form, plain } = parseModel(given.result);
     const cuts = new Map(made.features.map((one) => [one.name, one.cuts]));
     return isWhat(plain, form === "rows" ? rowsOf(made, rows) : tables ? tablesOf(made, tables, cuts) : linearOf(made, linear));
+  },
+  boards(given) {
+    const made = manifest(given);
+    const { pages, seats } = board(made, given);
+    for (const round of pages.keys()) {
+      const known = (all) => new Map([...all].filter(([at]) => at <= round));
+      demand(!WRITTEN[made.protocol].ends(made, round, { pages: known(pages), seats: known(seats) }), `too few wrote in round ${round}`);
+    }
+    return {};
+  },
+  "learned-pages"(given) {
+    const made = manifest(given);
+    const expected = WRITTEN[made.protocol].result(made, board(made, given), given.given);
+    return isWhat(parseModel(given.result).plain, expected);
   },
   models: (given) => ({ form: parseModel(given.model).form }),
 };
