@@ -24,6 +24,7 @@ from anon.errors import InvalidValue
 Floats = NDArray[np.float64]
 _SHARE_OF_S = 0.01  # of the error, for the interval of s
 _WEIGHT_OF_S, _STEPS = 0.05, 33
+_NEVER = -10.0  # a score below it has a chance of 1e-23
 _LARGEST = 40.0  # far above any epsilon that counts can prove
 _HALVINGS = 32
 _MARGIN = 6.0  # standard errors of a forecast
@@ -62,7 +63,7 @@ class EventCounts:
         s = np.linspace(*np.where(np.isnan(ends), 1.0, ends), _STEPS)
         most = np.minimum(1, (exp(epsilon) + delta * self.sides / (2 * s)) / (1 + exp(epsilon)))
         of_t = -ndtri(betainc(self.right, self.wrong + 1, most))  # grows with s
-        of_s = -ndtri(betainc(guesses, others + 1, s))  # falls with s
+        of_s = np.maximum(-ndtri(betainc(guesses, others + 1, s)), _NEVER)  # falls with s
         both = (of_t[:-1] + _WEIGHT_OF_S * of_s[1:]) / hypot(1, _WEIGHT_OF_S)
         return float(both.min())
 

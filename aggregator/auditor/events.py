@@ -23,7 +23,7 @@ Known = tuple[Trait, Floats, NDArray[np.int64]]
 """A reading, its edges, and the cell of each run."""
 _LEARNED_FROM, _WORTH_LEARNING = 20_000, 400
 _ADDED, _FINEST = 96, 64
-_AHEAD = 16  # a forecast is for at most so many times the runs it is made from
+_AHEAD = 8  # a forecast is for at most so many times the runs it is made from
 _CLEARLY = 1.2  # a rule that promises so much more than the claim need not be the best, and may be simple
 
 

@@ -103,7 +103,7 @@ class AuditPage:
             pair=found.pair,
             epsilon=self.verdict.claim.epsilon,
             delta=self.verdict.claim.delta,
-            runs=found.counts.runs,
+            runs=self.verdict.runs,
             error=found.error,
             words=event.words()[:200].replace('"""', "'''"),
             source=event.source(),
@@ -144,7 +144,8 @@ class AuditPage:
         lines += [f"* Neighbours: the first is `{_cut(found.pair[0])}`, the second `{_cut(found.pair[1])}`."]
         lines += [f"* {counts.runs:,} fresh runs, each of a neighbour drawn by a fair coin."]
         lines += [f"* The event names the right neighbour {counts.right:,} times, the other {counts.wrong:,} times."]
-        lines += [f"* These counts prove epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
+        lines += [f"* They prove epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
+        lines += ["* In the last stage, counts of the two stages before are part of the proof, of the same neighbours."]
         lines += [f"* All events together spend an error of {self.verdict.error:g} (Clopper and Pearson, exactly)."]
         if not self.verdict.broken:
             return lines

@@ -23,9 +23,9 @@ from aggregator.auditor.table import OutputTable
 Pair = tuple[Input, Input]
 ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
-_SEARCH = ((0.02, 1), (0.04, 1), (0.06, 2), (0.1, 6))
-"""Of each stage before the last three its part of the runs, and its part of the pairs. The first stage only teaches."""
-_MANY, _QUARTER = 24, 6  # so many pairs need all of the search; with fewer it is shorter, but never below a quarter
+_SEARCH = ((0.02, 1, 1), (0.04, 1, 1), (0.06, 2, 4), (0.1, 6, 2))
+"""Of each stage before the last three its part of the runs, its part of the pairs, and the fewest of them. The first
+stage only teaches."""
 _LAST, _FEWEST = 0.9, 10  # the last stage's part of the error; the runs of a pair in the first one
 _WARM, _TIMED, _LEAST = 256, 0.1, 200
 _OF_THE_TIME = 0.85
@@ -146,8 +146,8 @@ def audit_black_box(
 
 def _stages(total: int, pairs: int) -> list[tuple[int, int]]:
     """How many runs and pairs each stage has. The last three share the rest as 1 : 2 : 3, and have one pair."""
-    scale = min(1.0, max(pairs, _QUARTER) / _MANY)
-    found = [(int(part * scale * total), max(1, pairs // by)) for part, by in _SEARCH]
+    scale = min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
+    found = [(int(part * scale * total), max(min(fewest, pairs), pairs // by)) for part, by, fewest in _SEARCH]
     rest = total - sum(planned for planned, _ in found)
     return [*found, (rest // 6, 1), (rest // 3, 1), (rest // 2, 1)]
 

@@ -42,6 +42,7 @@ def test_delta_takes_from_the_bound() -> None:
     assert bound(0.0) > 3
     assert bound(0.05) < bound(0.01, 2) < bound(0.01) < bound(0.0)
     assert bound(0.11) == bound(0.055, 2) == 0
+    assert lower_epsilon([(1, EventCounts(900, 100, 1_000, 2))], 0.1, 1e-9) > 1, "a rule that always guesses"
     assert lower_epsilon([(1, EventCounts(0, 0, 100))], 0.0, 1e-9) == 0
 
 
@@ -132,9 +133,10 @@ def test_learned_events_are_what_their_source_says() -> None:
     event = learn(table, first, 6_000, PrivacyClaim(9.0))
     assert event is not None and event.reading.words in ("a score of all places", "the branch of a tree of questions")
     code = compile(event.source(), "event", "eval")
-    guesses = [eval(code, {**vars(readings), "y": y, "v": readings.flat(y)}) for y in outputs]
-    counts = event.counted(table, first)
-    said = [int(guess == coin) for guess, coin in zip(guesses, (~first).tolist(), strict=True) if guess is not None]
+    guesses = [eval(code, {**vars(readings), "y": y, "v": readings.flat(y)}) for y in outputs[:300]]
+    some = np.arange(3_000) < 300
+    counts = event.counted(table.at(some), first[some])
+    said = [int(guess == coin) for guess, coin in zip(guesses, (~first).tolist(), strict=False) if guess is not None]
     assert (counts.right, counts.wrong, counts.sides) == (sum(said), len(said) - sum(said), 2)
     assert event.words() and event.forecast > 0
 
