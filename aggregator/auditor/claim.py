@@ -60,7 +60,8 @@ class EventCounts:
             return -float(ndtri(betainc(self.right, self.wrong + 1, 1 / (1 + exp(-epsilon)))))
         others = self.runs - guesses
         ends = betaincinv([guesses, guesses + 1], [others + 1, others], [error / 2, 1 - error / 2])
-        s = np.linspace(*np.where(np.isnan(ends), 1.0, ends), _STEPS)
+        low, high = np.where(np.isnan(ends), 1.0, ends)
+        s = np.linspace(low, high, _STEPS)
         most = np.minimum(1, (exp(epsilon) + delta * self.sides / (2 * s)) / (1 + exp(epsilon)))
         of_t = -ndtri(betainc(self.right, self.wrong + 1, most))  # grows with s
         of_s = np.maximum(-ndtri(betainc(guesses, others + 1, s)), _NEVER)  # falls with s
