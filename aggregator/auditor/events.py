@@ -112,30 +112,44 @@ def _varies(column: Floats) -> bool:
 
 
 def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta: float) -> OutputEvent | None:
-    """The best rule of one reading: of both directions or of one."""
+    """The best rule of one reading: of both directions or of one, by ratios as they are or that only rise or fall."""
     reading, edges, cells = part
     many, half = len(edges) + 2, np.arange(len(cells)) % 2
-    counted = np.bincount(cells + many * (first + 2 * half), minlength=4 * many).reshape(2, 2, many)
-    ordering = np.log((counted[:, 1] + 0.5) / (counted[:, 0] + 0.5)).ravel()
+    counted = np.bincount(cells + many * (first + 2 * half), minlength=4 * many).reshape(2, 2, many).astype(float)
     judging = counted[::-1].swapaxes(0, 1).reshape(2, 2 * many)
     times = min(tested / max(len(cells), 1), _AHEAD)
-    best, bar, sides = 0.0, np.inf, (False, False)
-    for one, two in ((True, True), (True, False), (False, True)):
-        used = np.flatnonzero((judging.sum(axis=0) > 0) & ((ordering > 0) & one | (ordering < 0) & two))
-        used = used[np.argsort(-abs(ordering[used]), kind="stable")]
-        if not len(used):
-            continue
-        guess = (ordering[used] > 0).astype(int)
-        right, wrong = (np.cumsum(judging[row, used]).astype(float) for row in (guess, 1 - guess))
-        hoped = forecast(right, wrong, len(cells), times, one + two, delta)
-        top = int(np.argmax(hoped))
-        if hoped[top] > best:
-            best, bar, sides = float(hoped[top]), float(abs(ordering[used[top]])), (one, two)
-    ratio = np.log((counted[:, 1].sum(axis=0) + 0.5) / (counted[:, 0].sum(axis=0) + 0.5))
-    chosen = [np.flatnonzero(side & (sign * ratio >= bar)).tolist() for side, sign in zip(sides, (1, -1), strict=True)]
-    if not any(chosen):
-        return None
-    return OutputEvent(reading, edges, (frozenset(chosen[0]), frozenset(chosen[1])), texts, best)
+    best, chosen = 0.0, [frozenset[int](), frozenset[int]()]
+    for ratios in (_ratios, _rising):
+        ordering, whole = np.concatenate([ratios(*of) for of in counted]), ratios(*counted.sum(axis=0))
+        for sides in ((1, -1), (1,), (-1,)):
+            used = np.flatnonzero((judging.sum(axis=0) > 0) & np.isin(np.sign(ordering), sides))
+            used = used[np.argsort(-abs(ordering[used]), kind="stable")]
+            if not len(used):
+                continue
+            guess = (ordering[used] > 0).astype(int)
+            right, wrong = (np.cumsum(judging[row, used]) for row in (guess, 1 - guess))
+            hoped = forecast(right, wrong, len(cells), times, len(sides), delta)
+            top = int(np.argmax(hoped))
+            if hoped[top] > best:
+                best, bar = float(hoped[top]), abs(ordering[used[top]])
+                both = (np.flatnonzero(sign * whole >= bar).tolist() if sign in sides else () for sign in (1, -1))
+                chosen = [frozenset(cells_of_side) for cells_of_side in both]
+    return OutputEvent(reading, edges, (chosen[0], chosen[1]), texts, best) if any(chosen) else None
+
+
+def _ratios(second: Floats, first: Floats) -> Floats:
+    return np.log((first + 0.5) / (second + 0.5))
+
+
+def _rising(second: Floats, first: Floats) -> Floats:
+    """Ratios that only rise from cell to cell, or only fall: of few runs they are less rough."""
+    from sklearn.isotonic import isotonic_regression
+
+    found, weights = _ratios(second, first), first + second + 0.01
+    places = np.arange(len(found) - 1)  # the last cell is no number
+    slope = np.sum(weights[:-1] * found[:-1] * (places - np.average(places, weights=weights[:-1])))
+    found[:-1] = isotonic_regression(found[:-1], sample_weight=weights[:-1], increasing=bool(slope > 0))
+    return found
 
 
 def _learned(known: Sequence[Known], outputs: OutputTable, first: Rows, ordering: Rows) -> Iterator[Trait]:
