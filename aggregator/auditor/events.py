@@ -22,7 +22,7 @@ Rows = NDArray[np.bool_]
 Known = tuple[Trait, Floats, NDArray[np.int64]]
 """A reading, its edges, and the cell of each run."""
 _LEARNED_FROM, _WORTH_LEARNING = 20_000, 400
-_ADDED, _FINEST = 96, 64
+_ADDED, _FINEST, _SMOOTH = 96, 64, 20
 _AHEAD = 8  # a forecast is for at most so many times the runs it is made from
 _CLEARLY = 1.2  # a rule that promises so much more than the claim need not be the best, and may be simple
 
@@ -112,15 +112,17 @@ def _varies(column: Floats) -> bool:
 
 
 def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta: float) -> OutputEvent | None:
-    """The best rule of one reading: of both directions or of one, by ratios as they are or that only rise or fall."""
+    """The best rule of one reading: of both directions or of one, by ratios of several shapes."""
     reading, edges, cells = part
     many, half = len(edges) + 2, np.arange(len(cells)) % 2
     counted = np.bincount(cells + many * (first + 2 * half), minlength=4 * many).reshape(2, 2, many).astype(float)
     judging = counted[::-1].swapaxes(0, 1).reshape(2, 2 * many)
     times = min(tested / max(len(cells), 1), _AHEAD)
+    chanced = times / (1 + np.sqrt(times) / 6) ** 2  # the best of many is worth a standard error less
     best, chosen = 0.0, [frozenset[int](), frozenset[int]()]
-    for ratios in (_ratios, _rising):
-        ordering, whole = np.concatenate([ratios(*of) for of in counted]), ratios(*counted.sum(axis=0))
+    for shape in (_rough, _rising, _straight)[: 3 if len(edges) >= _SMOOTH else 2]:
+        ordering = np.concatenate([shape(of, edges) for of in counted])
+        whole = shape(counted.sum(axis=0), edges)
         for sides in ((1, -1), (1,), (-1,)):
             used = np.flatnonzero((judging.sum(axis=0) > 0) & np.isin(np.sign(ordering), sides))
             used = used[np.argsort(-abs(ordering[used]), kind="stable")]
@@ -128,27 +130,46 @@ def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta
                 continue
             guess = (ordering[used] > 0).astype(int)
             right, wrong = (np.cumsum(judging[row, used]) for row in (guess, 1 - guess))
-            hoped = forecast(right, wrong, len(cells), times, len(sides), delta)
-            top = int(np.argmax(hoped))
-            if hoped[top] > best:
-                best, bar = float(hoped[top]), abs(ordering[used[top]])
+            if shape is _straight:  # its line says how far to go, and the other half of the runs what that is worth
+                inside, share = judging[:, used].sum(axis=0), 1 / (1 + np.exp(-abs(ordering[used])))
+                said = np.cumsum(inside * share), np.cumsum(inside * (1 - share))
+                top = int(np.argmax(forecast(*said, len(cells), times, len(sides), delta)))
+                hope = float(forecast(right, wrong, len(cells), times, len(sides), delta)[top])
+            else:
+                hoped = forecast(right, wrong, len(cells), chanced, len(sides), delta)
+                top = int(np.argmax(hoped))
+                hope = float(hoped[top])
+            if hope > best:
+                best, bar = hope, abs(ordering[used[top]])
                 both = (np.flatnonzero(sign * whole >= bar).tolist() if sign in sides else () for sign in (1, -1))
                 chosen = [frozenset(cells_of_side) for cells_of_side in both]
     return OutputEvent(reading, edges, (chosen[0], chosen[1]), texts, best) if any(chosen) else None
 
 
-def _ratios(second: Floats, first: Floats) -> Floats:
-    return np.log((first + 0.5) / (second + 0.5))
+def _rough(counts: Floats, edges: Floats) -> Floats:
+    """The logarithms of the ratios themselves; `counts` are those of the second neighbour, and of the first."""
+    return np.log((counts[1] + 0.5) / (counts[0] + 0.5))
 
 
-def _rising(second: Floats, first: Floats) -> Floats:
+def _rising(counts: Floats, edges: Floats) -> Floats:
     """Ratios that only rise from cell to cell, or only fall: of few runs they are less rough."""
     from sklearn.isotonic import isotonic_regression
 
-    found, weights = _ratios(second, first), first + second + 0.01
+    found, weights = _rough(counts, edges), counts.sum(axis=0) + 0.01
     places = np.arange(len(found) - 1)  # the last cell is no number
     slope = np.sum(weights[:-1] * found[:-1] * (places - np.average(places, weights=weights[:-1])))
     found[:-1] = isotonic_regression(found[:-1], sample_weight=weights[:-1], increasing=bool(slope > 0))
+    return found
+
+
+def _straight(counts: Floats, edges: Floats) -> Floats:
+    """Ratios on a line over the cells' middles, as Gaussian noise makes them."""
+    found, weights = _rough(counts, edges), counts.sum(axis=0) + 0.01
+    with np.errstate(invalid="ignore", over="ignore"):
+        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+    used = np.isfinite(middles)
+    line = np.polynomial.Polynomial.fit(middles[used], found[:-1][used], 1, w=np.sqrt(weights[:-1][used]))
+    found[:-1] = np.where(used, line(np.where(used, middles, 0.0)), found[:-1])
     return found
 
 
