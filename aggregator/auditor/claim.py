@@ -23,8 +23,7 @@ from anon.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 _SHARE_OF_S = 0.01  # of the error, for the interval of s
-_WEIGHT_OF_S, _STEPS = 0.05, 33
-_NEVER = -10.0  # a score below it has a chance of 1e-23
+_WEIGHT_OF_S, _STEPS, _NEVER = 0.05, 33, -10.0  # a score below -10 has a chance of 1e-23
 _LARGEST = 40.0  # far above any epsilon that counts can prove
 _HALVINGS = 32
 _MARGIN = 6.0  # standard errors of a forecast
@@ -71,9 +70,7 @@ class EventCounts:
     def measured(self, delta: float) -> float:
         """The epsilon that the shares themselves make, without any margin for chance; of no guesses 0."""
         excess = self.right - delta * self.sides * self.runs / 2
-        if excess <= 0:
-            return 0.0
-        return inf if not self.wrong else max(0.0, log(excess / self.wrong))
+        return 0.0 if excess <= 0 else max(0.0, log(excess / self.wrong)) if self.wrong else inf
 
 
 Parts = Sequence[tuple[int, EventCounts]]
