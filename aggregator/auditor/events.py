@@ -148,7 +148,7 @@ def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta
 
 def _rough(counts: Floats, edges: Floats) -> Floats:
     """The logarithms of the ratios themselves; `counts` are those of the second neighbour, and of the first."""
-    return np.log((counts[1] + 0.5) / (counts[0] + 0.5))
+    return np.asarray(np.log((counts[1] + 0.5) / (counts[0] + 0.5)), float)
 
 
 def _rising(counts: Floats, edges: Floats) -> Floats:
