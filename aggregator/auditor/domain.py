@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -28,7 +29,8 @@ MOST_VALUES = 64
 _RANGE = re.compile(r"(-?[\d.]+(?:e-?\d+)?)\.\.(-?[\d.]+(?:e-?\d+)?)")
 _TIMES = re.compile(r"(\d+)\s*\*\s*(.*)", re.DOTALL)
 _WITHIN = "within:"
-_INSIDE = 0.3  # a number whose bits fill a double
+_MIXED = (0.17, 0.33, 0.5, 0.67, 0.83)  # of the rows that have the second value
+_INSIDE = (0.3, 0.75)  # one in each half; the bits of the first fill a double
 
 
 @frozen
@@ -86,7 +88,7 @@ def _values(text: str) -> tuple[Input, ...]:
     if found := _RANGE.fullmatch(text):
         if re.search(r"\.|e", found[1] + found[2]):
             low, high = float(found[1]), float(found[2])
-            return (low, high, low + _INSIDE * (high - low))
+            return (low, high, *(low + share * (high - low) for share in _INSIDE))
         start, end = int(found[1]), int(found[2])
         return tuple(dict.fromkeys((start, end, (start + end) // 2)))
     try:
@@ -128,29 +130,31 @@ def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
         both = [(x, y) for place, x in enumerate(domain.values) for y in domain.values[place + 1 :]]
         yield from random.sample(both, len(both))
         return
-    first, second = _filled(domain, 0), _filled(domain, 1)
-    yield first, second
+    most = min(max(len(_leaves(part)) for part in domain.parts), 4)
+    for i, j in combinations(range(most), 2):
+        yield _filled(domain, i), _filled(domain, j)
+        yield _crossed(domain, i, j), _crossed(domain, j, i)
     for _ in range(4):
         yield _drawn_pair(domain, random)
+    first, second = _filled(domain, 0), _filled(domain, 1)
     for place in range(min(len(domain.parts), 4)):
         yield first, [second[i] if i == place else value for i, value in enumerate(first)]
 
 
 def _changed(domain: InputList, lacks: bool, random: Random) -> Iterator[tuple[Input, Input]]:
-    """Bases of like rows and of drawn ones; the first place is changed to, or left out of, each of its values."""
+    """Bases of like rows and of two values mixed; the first place is changed to, or left out of, each of its values."""
     rows = [_leaves(part) for part in domain.parts]
     bases = [[_at(row, number) for row in rows] for number in range(min(len(rows[0]), 6))]
-    bases += [[random.choice(row) for row in rows] for _ in range(3)]
+    bases += [[_at(row, int(random.random() < share)) for row in rows] for share in _MIXED]
+    bases += [[random.choice(row) for row in rows]]
+    changes = [(x, None) for x in rows[0][1::-1]] if lacks else list(combinations(rows[0], 2))
     found = []
-    for base in bases:
-        if lacks:
-            found += [([value, *base[1:]], base[1:]) for value in rows[0]]
-        else:
-            changed = [(x, y) for i, x in enumerate(rows[0]) for y in rows[0][i + 1 :]]
-            found += [([x, *base[1:]], [y, *base[1:]]) for x, y in changed]
+    for x, y in changes:
+        found += [([x, *base[1:]], base[1:] if lacks else [y, *base[1:]]) for base in bases]
+    yield from found[: len(bases)]
     last = random.choice(bases)
-    yield from random.sample(found, len(found))
     yield last, [*last[:-1], _at(rows[-1], 1)]
+    yield from random.sample(found, len(found))
 
 
 def _within(domain: InputChoice, distance: float) -> Iterator[tuple[Input, Input]]:
@@ -168,9 +172,7 @@ def _leaves(part: Domain) -> list[Input]:
     if isinstance(part, InputChoice):
         return list(part.values)
     wide = max(len(_leaves(inner)) for inner in part.parts)
-    rows = [_filled(part, number) for number in range(wide)]
-    crossed = [[_at(_leaves(inner), (i + turn) % 2) for i, inner in enumerate(part.parts)] for turn in (0, 1)]
-    return [*rows, *crossed]
+    return [*(_filled(part, number) for number in range(wide)), _crossed(part, 0, 1), _crossed(part, 1, 0)]
 
 
 def _at(values: Sequence[Input], number: int) -> Input:
@@ -181,6 +183,11 @@ def _filled(part: Domain, number: int) -> Input:
     if isinstance(part, InputList):
         return [_filled(inner, number) for inner in part.parts]
     return _at(part.values, number)
+
+
+def _crossed(part: InputList, number: int, other: int) -> Input:
+    """Two values in turn."""
+    return [_filled(inner, other if place % 2 else number) for place, inner in enumerate(part.parts)]
 
 
 def _drawn_pair(part: Domain, random: Random) -> tuple[Input, Input]:

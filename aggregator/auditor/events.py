@@ -1,9 +1,9 @@
-"""Events that may tell two neighbours apart, learnt from runs of both.
+"""Rules that guess from an output which of two neighbours made it, learnt from runs of both.
 
-Every event is one reading in a union of cells: by Neyman and Pearson the cells whose ratio of the two neighbours is
-largest. One half of the runs orders the cells, and the other half says how many to take. Two learners make readings
-of many places at once: an additive one over all cells, and a tree. All of it is only a guess. The proof is counted on
-fresh runs.
+Every rule is one reading and two sets of its cells: by Neyman and Pearson those whose ratio of the two neighbours is
+farthest from 1, either way. Each half of the runs orders the cells for the other half, which says how far to go. Two
+learners make readings of many places at once: an additive one over all cells, and a tree. All of it is only a guess.
+The proof is counted on fresh runs.
 """
 
 from __future__ import annotations
@@ -15,46 +15,51 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.auditor.claim import EventCounts, Floats, lower_epsilons
+from aggregator.auditor.claim import EventCounts, Floats, PrivacyClaim, forecast
 from aggregator.auditor.table import OutputTable, Trait, all_readings, cells_of, edges_of
 
 Rows = NDArray[np.bool_]
-MOST = 6
-"""How many events of one pair are tried on fresh runs."""
+Known = tuple[Trait, Floats, NDArray[np.int64]]
+"""A reading, its edges, and the cell of each run."""
 _LEARNED_FROM, _WORTH_LEARNING = 20_000, 400
-_ADDED, _FINEST = 96, 64
+_ADDED, _FINEST, _SMOOTH = 96, 64, 20
+_AHEAD = 8  # a forecast is for at most so many times the runs it is made from
+_CLEARLY = 1.2  # a rule that promises so much more than the claim need not be the best, and may be simple
 
 
 @frozen(eq=False)
 class OutputEvent:
-    """A set of outputs that is said to be likelier for one neighbour: a reading that lies in one of these cells."""
+    """A set of outputs for each neighbour, said to be likelier for that one: a reading that lies in these cells."""
 
     reading: Trait
     edges: Floats
-    chosen: frozenset[int]
-    likelier: int
-    """0 where the first neighbour makes it more often, 1 where the second does."""
+    chosen: tuple[frozenset[int], frozenset[int]]
+    """The cells where the first neighbour is guessed, and those where the second is."""
     texts: dict[float, str]
     forecast: float
     """The lower bound of epsilon that is hoped for."""
 
     def counted(self, outputs: OutputTable, first: Rows) -> EventCounts:
-        """How many runs of each neighbour fall into it."""
-        inside = np.isin(cells_of(self.reading.column(outputs), self.edges), list(self.chosen))
-        ones, twos = int((inside & first).sum()), int((inside & ~first).sum())
-        return EventCounts(twos, ones, len(outputs)) if self.likelier else EventCounts(ones, twos, len(outputs))
+        """How many guesses are right and wrong."""
+        cells = cells_of(self.reading.column(outputs), self.edges)
+        one, two = (np.isin(cells, list(chosen)) for chosen in self.chosen)
+        right, wrong = (one & first) | (two & ~first), (one & ~first) | (two & first)
+        return EventCounts(int(right.sum()), int(wrong.sum()), len(outputs), sum(map(bool, self.chosen)))
 
     def words(self) -> str:
         """The event as a phrase."""
-        return f"{self.reading.words} {' or '.join(self._ranges())}"
+        told = [" or ".join(self._ranges(chosen)) for chosen in self.chosen]
+        named = [f"{ranges} (the {name})" for ranges, name in zip(told, ("first", "second"), strict=True) if ranges]
+        return f"{self.reading.words} {', '.join(named)}"
 
     def source(self) -> str:
-        """The event as a Python expression over `y` and `v`, with the functions of `readings`."""
-        return f"cell({self.reading.source}, {_list(self.edges)}) in {set(self.chosen)!r}"
+        """The guess, 0 or 1 or None, as a Python expression over `y` and `v`, with the functions of `readings`."""
+        guesses = {cell: guess for guess, chosen in enumerate(self.chosen) for cell in sorted(chosen)}
+        return f"{guesses!r}.get(cell({self.reading.source}, {_list(self.edges)}))"
 
-    def _ranges(self) -> Iterator[str]:
+    def _ranges(self, chosen: frozenset[int]) -> Iterator[str]:
         last = len(self.edges)
-        numbers = enumerate(sorted(self.chosen - {last + 1}))
+        numbers = enumerate(sorted(chosen - {last + 1}))
         for _, run in groupby(numbers, key=lambda pair: pair[1] - pair[0]):
             cells = [cell for _, cell in run]
             low = float(self.edges[cells[0] - 1]) if cells[0] else None
@@ -66,7 +71,7 @@ class OutputEvent:
                 yield f"is below {high!r}" if high is not None else "is any number"
             else:
                 yield f"is at least {low!r}" + (f" and below {high!r}" if high is not None else "")
-        if last + 1 in self.chosen:
+        if last + 1 in chosen:
             yield "is no number"
 
 
@@ -74,33 +79,31 @@ def _list(numbers: Floats) -> str:
     return repr([float(number) for number in numbers]).replace("inf", "math.inf")
 
 
-def learn(outputs: OutputTable, first: Rows, tested: int, delta: float, error: float) -> list[OutputEvent]:
-    """The most promising events, best first, judged by runs of both neighbours; at most two of one reading.
+def learn(outputs: OutputTable, first: Rows, tested: int, claim: PrivacyClaim) -> OutputEvent | None:
+    """The most promising rule, judged by runs of both neighbours; the simplest of those that clearly refute.
 
-    `tested` is the number of fresh runs on which they will be counted, and `error` the one that each may spend there.
+    `tested` is the number of fresh runs on which it will be counted.
     """
-    ordering = np.arange(len(outputs)) % 2 == 0
-    readings = all_readings(outputs.at(ordering), first[ordering])
+    even = np.arange(len(outputs)) % 2 == 0
+    readings = all_readings(outputs.at(even), first[even])
     columns = [(reading, reading.column(outputs)) for reading in readings]
-    cut = [(reading, edges_of(column[ordering], first[ordering]), column) for reading, column in columns]
-    known = [(reading, edges, cells_of(column, edges)) for reading, edges, column in cut if _varies(column)]
-    found = [
-        event
-        for reading, edges, cells in known
-        for event in _unions(reading, edges, cells, reading.names(outputs), first, ordering, tested, delta, error)
-    ]
-    found.sort(key=lambda event: -event.forecast)
+    cut = [(reading, edges_of(column, first), column) for reading, column in columns if _varies(column)]
+    known = [(reading, edges, cells_of(column, edges)) for reading, edges, column in cut]
+    guessed = [_guess(part, part[0].names(outputs), first, tested, claim.delta) for part in known]
+    found = [event for event in guessed if event is not None]
     if len(outputs) >= _WORTH_LEARNING and known:
-        ranked = {event.reading.source: rank for rank, event in reversed(list(enumerate(found)))}
-        known.sort(key=lambda part: (not part[0].source.startswith("at("), ranked.get(part[0].source, len(found))))
-        for reading in _learned(known[:_ADDED], outputs, first, ordering):
-            column = reading.column(outputs)
-            edges = edges_of(column[~ordering], first[~ordering])
-            cells = cells_of(column, edges)
-            # Their scores were fitted to the ordering half, so the other half orders them as well.
-            found += _unions(reading, edges, cells, {}, first, ~ordering, tested, delta, error, same=True)
-    found.sort(key=lambda event: (-round(event.forecast, 2), event.reading.steps, event.reading.words))
-    return found[:MOST]
+        promised = {event.reading.source: event.forecast for event in found}
+        known.sort(key=lambda part: (not part[0].source.startswith("at("), -promised.get(part[0].source, -np.inf)))
+        for reading in _learned(known[:_ADDED], outputs, first, even):
+            # Its scores were fitted to one half, so the other half alone orders and judges them.
+            column = reading.column(outputs.at(~even))
+            edges = edges_of(column, first[~even])
+            event = _guess((reading, edges, cells_of(column, edges)), {}, first[~even], tested, claim.delta)
+            found += [event] if event is not None else []
+    clear = [event for event in found if event.forecast > _CLEARLY * claim.epsilon]
+    if clear:
+        return min(clear, key=lambda event: (event.reading.steps, -round(event.forecast, 2), event.reading.words))
+    return max(found, key=lambda event: event.forecast, default=None)
 
 
 def _varies(column: Floats) -> bool:
@@ -108,44 +111,66 @@ def _varies(column: Floats) -> bool:
     return len(real) > 0 and (len(real) < len(column) or bool(real.min() < real.max()))
 
 
-def _unions(
-    reading: Trait,
-    edges: Floats,
-    cells: NDArray[np.int64],
-    texts: dict[float, str],
-    first: Rows,
-    ordering: Rows,
-    tested: int,
-    delta: float,
-    error: float,
-    same: bool = False,
-) -> Iterator[OutputEvent]:
-    """The best union of each direction."""
-    many = len(edges) + 2
-    judging = ordering if same else ~ordering
-    runs = int(judging.sum())
-
-    def counts(rows: Rows) -> Floats:
-        return np.bincount(cells[rows], minlength=many).astype(float)
-
-    ordered = [counts(ordering & first), counts(ordering & ~first)]
-    judged = [counts(judging & first), counts(judging & ~first)]
-    scale = tested / max(runs, 1)
-    for likelier in (0, 1):
-        ones, twos = ordered[likelier], ordered[1 - likelier]
-        sequence = np.argsort(-(ones + 0.5) / (twos + 0.5), kind="stable")
-        sequence = sequence[(ones + twos)[sequence] > 0]
-        if not len(sequence):
-            continue
-        k, m = np.cumsum(judged[likelier][sequence]), np.cumsum(judged[1 - likelier][sequence])
-        hoped = lower_epsilons(np.maximum(k - 0.5, 0) * scale, (m + 0.5) * scale, tested, delta, error)
-        best = int(np.argmax(hoped))
-        if hoped[best] > 0:
-            chosen = frozenset(int(cell) for cell in sequence[: best + 1])
-            yield OutputEvent(reading, edges, chosen, likelier, texts, float(hoped[best]))
+def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta: float) -> OutputEvent | None:
+    """The best rule of one reading: of both directions or of one, by ratios of several shapes."""
+    reading, edges, cells = part
+    many, half = len(edges) + 2, np.arange(len(cells)) % 2
+    counted = np.bincount(cells + many * (first + 2 * half), minlength=4 * many).reshape(2, 2, many).astype(float)
+    judging = counted[::-1].swapaxes(0, 1).reshape(2, 2 * many)
+    times = min(tested / max(len(cells), 1), _AHEAD)
+    chanced = times / (1 + np.sqrt(times) / 6) ** 2  # the best of many is worth a standard error less
+    best, chosen = 0.0, [frozenset[int](), frozenset[int]()]
+    for shape in (_rough, _rising, _straight)[: 3 if len(edges) >= _SMOOTH else 2]:
+        ordering = np.concatenate([shape(of, edges) for of in counted])
+        whole = shape(counted.sum(axis=0), edges)
+        for sides in ((1, -1), (1,), (-1,)):
+            used = np.flatnonzero((judging.sum(axis=0) > 0) & np.isin(np.sign(ordering), sides))
+            used = used[np.argsort(-abs(ordering[used]), kind="stable")]
+            if not len(used):
+                continue
+            guess = (ordering[used] > 0).astype(int)
+            right, wrong = (np.cumsum(judging[row, used]) for row in (guess, 1 - guess))
+            if shape is _straight:  # its line says how far to go, and the other half of the runs what that is worth
+                inside, share = judging[:, used].sum(axis=0), 1 / (1 + np.exp(-abs(ordering[used])))
+                said = np.cumsum(inside * share), np.cumsum(inside * (1 - share))
+                top = int(np.argmax(forecast(*said, len(cells), times, len(sides), delta)))
+                hope = float(forecast(right, wrong, len(cells), times, len(sides), delta)[top])
+            else:
+                hoped = forecast(right, wrong, len(cells), chanced, len(sides), delta)
+                top = int(np.argmax(hoped))
+                hope = float(hoped[top])
+            if hope > best:
+                best, bar = hope, abs(ordering[used[top]])
+                both = (np.flatnonzero(sign * whole >= bar).tolist() if sign in sides else () for sign in (1, -1))
+                chosen = [frozenset(cells_of_side) for cells_of_side in both]
+    return OutputEvent(reading, edges, (chosen[0], chosen[1]), texts, best) if any(chosen) else None
 
 
-Known = tuple[Trait, Floats, NDArray[np.int64]]
+def _rough(counts: Floats, edges: Floats) -> Floats:
+    """The logarithms of the ratios themselves; `counts` are those of the second neighbour, and of the first."""
+    return np.asarray(np.log((counts[1] + 0.5) / (counts[0] + 0.5)), float)
+
+
+def _rising(counts: Floats, edges: Floats) -> Floats:
+    """Ratios that only rise from cell to cell, or only fall: of few runs they are less rough."""
+    from sklearn.isotonic import isotonic_regression
+
+    found, weights = _rough(counts, edges), counts.sum(axis=0) + 0.01
+    places = np.arange(len(found) - 1)  # the last cell is no number
+    slope = np.sum(weights[:-1] * found[:-1] * (places - np.average(places, weights=weights[:-1])))
+    found[:-1] = isotonic_regression(found[:-1], sample_weight=weights[:-1], increasing=bool(slope > 0))
+    return found
+
+
+def _straight(counts: Floats, edges: Floats) -> Floats:
+    """Ratios on a line over the cells' middles, as Gaussian noise makes them."""
+    found, weights = _rough(counts, edges), counts.sum(axis=0) + 0.01
+    with np.errstate(invalid="ignore", over="ignore"):
+        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+    used = np.isfinite(middles)
+    line = np.polynomial.Polynomial.fit(middles[used], found[:-1][used], 1, w=np.sqrt(weights[:-1][used]))
+    found[:-1] = np.where(used, line(np.where(used, middles, 0.0)), found[:-1])
+    return found
 
 
 def _learned(known: Sequence[Known], outputs: OutputTable, first: Rows, ordering: Rows) -> Iterator[Trait]:

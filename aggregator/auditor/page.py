@@ -24,7 +24,7 @@ PAIR = {pair!r}  # two neighbours
 EPSILON, DELTA, RUNS, ERROR = {epsilon!r}, {delta!r}, {runs}, {error!r}
 
 
-def event(y):
+def guess(y):
     """{words}"""
     v = flat(y)[:WIDEST]
     return {source}
@@ -43,14 +43,14 @@ if __name__ == "__main__":
 
     from scipy.stats import beta, binomtest
 
-    inside = [0, 0]
+    right = wrong = 0
     for coin in (byte & 1 for byte in os.urandom(RUNS)):
-        inside[coin] += event(output(json.loads(json.dumps(PAIR[coin]))))
-    likelier, other = inside[{likelier}], inside[{other}]
-    print("of", RUNS, "runs in the event:", likelier, "of the likelier neighbour,", other, "of the other")
-    share = beta.ppf(ERROR / 10, likelier + other, RUNS - likelier - other + 1) if DELTA else 1.0
-    most = (math.exp(EPSILON) + DELTA / (2 * share)) / (1 + math.exp(EPSILON))
-    chance = binomtest(likelier, likelier + other, min(most, 1.0), alternative="greater").pvalue
+        told = guess(output(json.loads(json.dumps(PAIR[coin]))))
+        right, wrong = right + (told == coin), wrong + (told == 1 - coin)
+    print("of", RUNS, "runs the neighbour is guessed:", right, "times right,", wrong, "times wrong")
+    share = beta.ppf(ERROR / 10, right + wrong, RUNS - right - wrong + 1) if DELTA else 1.0
+    most = (math.exp(EPSILON) + {sides} * DELTA / (2 * share)) / (1 + math.exp(EPSILON))
+    chance = binomtest(right, right + wrong, min(most, 1.0), alternative="greater").pvalue
     print("if the claim were true, so many would have a chance of at most", chance)
 '''
 
@@ -103,13 +103,12 @@ class AuditPage:
             pair=found.pair,
             epsilon=self.verdict.claim.epsilon,
             delta=self.verdict.claim.delta,
-            runs=found.counts.runs,
+            runs=self.verdict.runs,
             error=found.error,
             words=event.words()[:200].replace('"""', "'''"),
             source=event.source(),
             function=called,
-            likelier=event.likelier,
-            other=1 - event.likelier,
+            sides=found.counts.sides,
         )
         code = "\n\n".join([_bare(inspect.getsource(readings)), self._mechanism(), loop])
         later = "from __future__ import annotations\n"
@@ -140,12 +139,13 @@ class AuditPage:
         lines += [f"* {self.verdict.runs:,} runs, {self.verdict.tried} events tried on fresh runs."]
         if found is None:
             return lines
-        counts, more = found.counts, ("first", "second")[found.event.likelier]
+        counts = found.counts
         lines += [f"* Best event: {found.event.words()}."]
-        lines += [f"* Neighbours: `{_cut(found.pair[0])}` and `{_cut(found.pair[1])}`; likelier for the {more}."]
+        lines += [f"* Neighbours: the first is `{_cut(found.pair[0])}`, the second `{_cut(found.pair[1])}`."]
         lines += [f"* {counts.runs:,} fresh runs, each of a neighbour drawn by a fair coin."]
-        lines += [f"* In the event: {counts.likelier:,} of the likelier neighbour, {counts.other:,} of the other."]
-        lines += [f"* These counts prove epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
+        lines += [f"* The event names the right neighbour {counts.right:,} times, the other {counts.wrong:,} times."]
+        lines += [f"* They prove epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
+        lines += ["* In the last stage, counts of the two stages before are part of the proof, of the same neighbours."]
         lines += [f"* All events together spend an error of {self.verdict.error:g} (Clopper and Pearson, exactly)."]
         if not self.verdict.broken:
             return lines

@@ -1,6 +1,7 @@
-"""The search for a proof: events are learnt from all runs so far and counted on fresh ones, in growing stages.
+"""The search for a proof: for each pair a rule is learnt from all runs so far and counted on fresh ones, in stages.
 
-The error is split over all that is ever tried: stages, pairs of neighbours, events. So the verdict is wrong about a
+The error is split over all that is ever tried: a tenth over the earlier stages and their pairs, the rest for the last
+stage. That has one pair, and its test is joined with the two before, of the same pair. So the verdict is wrong about a
 sound mechanism with a chance of at most `error`, whatever the search looked at and wherever it stopped. This takes
 runs that are independent and alike: a mechanism that remembers runs needs a fresh process for each.
 """
@@ -14,17 +15,19 @@ import numpy as np
 from attrs import field, frozen
 from numpy.random import Generator
 
-from aggregator.auditor.claim import EventCounts, PrivacyClaim
+from aggregator.auditor.claim import EventCounts, PrivacyClaim, lower_epsilon
 from aggregator.auditor.domain import Input
-from aggregator.auditor.events import MOST, OutputEvent, Rows, learn
+from aggregator.auditor.events import OutputEvent, Rows, learn
 from aggregator.auditor.table import OutputTable
 
 Pair = tuple[Input, Input]
 ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
-_FRESH, _FEWEST, _FIRST = 2 / 3, 120, 600
-_WARM, _TIMED, _LEAST = 256, 0.1, 120
-_AHEAD = 16  # pairs are kept by what they promise with so many times the runs
+_SEARCH = ((0.02, 1, 1), (0.04, 1, 1), (0.06, 2, 4), (0.1, 6, 2))
+"""Of each stage before the last three its part of the runs, its part of the pairs, and the fewest of them. The first
+stage only teaches."""
+_LAST, _FEWEST = 0.9, 10  # the last stage's part of the error; the runs of a pair in the first one
+_WARM, _TIMED, _LEAST = 256, 0.1, 200
 _OF_THE_TIME = 0.85
 
 
@@ -49,6 +52,7 @@ class AuditEvidence:
     error: float
     """The part of the error that this one trial spent."""
     epsilon: float
+    """Proven by these counts, and in the last stage by those before it, too."""
 
 
 @frozen
@@ -106,48 +110,46 @@ def audit_black_box(
     def spent() -> float:
         return clock() + box.seconds() - began
 
-    runs = max(_LEAST, min(runs, int(_OF_THE_TIME * seconds * _speed(box, pairs[0], spent))))
-
+    total = max(_LEAST, min(runs, int(_OF_THE_TIME * seconds * _speed(box, pairs[0], spent))))
+    asked = min(len(pairs), max(1, int(_SEARCH[0][0] * total) // _FEWEST))
+    stages = _stages(total, asked)
+    kept, used, tried = list(range(asked)), 0, 0
     pools: dict[int, tuple[OutputTable, Rows]] = {}
-    kept, used, tried = list(range(len(pairs))), 0, 0
+    events: dict[int, OutputEvent] = {}
     best: AuditEvidence | None = None
-    stages = _stages(runs, len(pairs))
-    for number, planned in enumerate(stages):
-        block = _afforded(planned, used, spent(), seconds)
-        if block < 2 * len(kept):
-            break
-        each, hopes = block // len(kept), dict[int, float]()
-        share = error / (len(stages) * len(kept) * MOST)
-        for index in kept:
+    before: list[tuple[int, EventCounts]] = []  # of the one pair, in the last stages
+    for number, (planned, _) in enumerate(stages):
+        each = _afforded(planned, used, spent(), seconds) // len(kept)
+        last = number + 1 == len(stages)
+        share = error * (_LAST if last else (1 - _LAST) / (len(stages) - 2) / len(kept))  # the first tests nothing
+        for index in kept if each else ():
             first = coins.integers(0, 2, each).astype(bool)
-            events = learn(*pools[index], each, claim.delta, share) if index in pools else []
             outputs = OutputTable.of(box.run(pairs[index], first.tolist()))
             used += each
-            for event in events:
-                tried += 1
-                counts = event.counted(outputs, first)
-                found = AuditEvidence(pairs[index], event, counts, share, counts.epsilon(claim.delta, share))
-                hopes[index] = max(hopes.get(index, 0.0), counts.promise(claim.delta, share, _AHEAD))
-                best = found if best is None or _rank(found, claim) > _rank(best, claim) else best
             pools[index] = _joined(pools.get(index), outputs, first)
-            if best and best.epsilon > claim.epsilon:
-                break
-        if best and best.epsilon > claim.epsilon:
+            if index in events:
+                tried += 1
+                counts = events[index].counted(outputs, first)
+                part = planned, counts
+                proven = lower_epsilon([*before, part] if last else [part], claim.delta, share)
+                found = AuditEvidence(pairs[index], events[index], counts, share, proven)
+                best = found if best is None or found.epsilon > best.epsilon else best
+                before += [part] if number >= len(_SEARCH) else []
+        if last or (best and best.epsilon > claim.epsilon):
             break
-        if number:  # the first stage only teaches: its own counts say nothing yet
-            left = 1 if number + 2 == len(stages) else max(1, len(kept) // 2)  # the last stage has one pair alone
-            kept = sorted(kept, key=lambda index: -hopes.get(index, 0.0))[:left]
-    return AuditVerdict(claim, error, used, len(pairs), tried, best, best.epsilon if best else 0.0)
+        learnt = {index: learn(*pools[index], stages[-1][0], claim) for index in kept if index in pools}
+        events = {index: event for index, event in learnt.items() if event is not None}
+        kept.sort(key=lambda index: -events[index].forecast if index in events else 0.0)
+        kept = kept[: stages[number + 1][1]]
+    return AuditVerdict(claim, error, used, asked, tried, best, best.epsilon if best else 0.0)
 
 
-def _stages(runs: int, pairs: int) -> list[int]:
-    """How many runs each stage has: the last has two thirds of all, the one before two thirds of the rest. The first
-    only teaches."""
-    found, rest = list[int](), runs
-    while rest * (1 - _FRESH) >= max(_FIRST, _FEWEST * pairs) or not found:
-        found.insert(0, round(rest * _FRESH))
-        rest -= found[0]
-    return [rest, *found]
+def _stages(total: int, pairs: int) -> list[tuple[int, int]]:
+    """How many runs and pairs each stage has. The last three share the rest as 1 : 2 : 3, and have one pair."""
+    scale = min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
+    found = [(int(part * scale * total), max(min(fewest, pairs), pairs // by)) for part, by, fewest in _SEARCH]
+    rest = total - sum(planned for planned, _ in found)
+    return [*found, (rest // 6, 1), (rest // 3, 1), (rest // 2, 1)]
 
 
 def _speed(box: BlackBox, pair: Pair, spent: Callable[[], float]) -> float:
@@ -165,11 +167,6 @@ def _afforded(planned: int, used: int, spent: float, seconds: float) -> int:
     """The runs of a stage that the time allows, by the speed so far."""
     left = _OF_THE_TIME * seconds - spent
     return max(0, min(planned, int(left * used / max(spent, 1e-9)))) if used else planned
-
-
-def _rank(found: AuditEvidence, claim: PrivacyClaim) -> tuple[bool, int, float]:
-    refutes = found.epsilon > claim.epsilon
-    return refutes, -found.event.reading.steps if refutes else 0, found.epsilon
 
 
 def _joined(pool: tuple[OutputTable, Rows] | None, outputs: OutputTable, first: Rows) -> tuple[OutputTable, Rows]:

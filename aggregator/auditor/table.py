@@ -17,7 +17,8 @@ PLACES, PAIRED, FINE = 64, 12, 8
 """How many places are read alone, against each other, and for the grid of their doubles."""
 _GRIDS = (0, 10, 20, 30)
 _COLUMNS = ("length", "kind", "whole", "order")
-_MOST_EDGES, _QUANTILES, _COMMON = 64, 24, 0.01
+_MOST_EDGES, _COMMON = 64, 0.01
+_FEWEST_QUANTILES, _RUNS_OF_A_CELL = 24, 400
 
 
 @frozen
@@ -244,7 +245,8 @@ def edges_of(column: Floats, first: NDArray[np.bool_]) -> Floats:
     if len(values) <= _MOST_EDGES:
         return values
     common = values[counts >= max(5, _COMMON * len(real))][: _MOST_EDGES // 2]
-    ranks = np.linspace(0, len(real) - 1, _QUANTILES + 1)[1:-1].astype(int)
+    many = min(max(len(real) // _RUNS_OF_A_CELL, _FEWEST_QUANTILES), _MOST_EDGES)
+    ranks = np.linspace(0, len(real) - 1, many + 1)[1:-1].astype(int)
     tails = [real_of for rows in (first, ~first) if len(real_of := column[rows][~np.isnan(column[rows])])]
     ends = [end for of in tails for end in (of.min(), np.nextafter(of.max(), np.inf))]
     cuts = [np.sort(real)[ranks], common, np.nextafter(common, np.inf), np.array(ends)]

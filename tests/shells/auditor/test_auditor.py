@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from aggregator.auditor import readings
 from aggregator.auditor.boxes import FunctionBox
-from aggregator.auditor.claim import EventCounts, PrivacyClaim
+from aggregator.auditor.claim import EventCounts, PrivacyClaim, lower_epsilon, refuted
 from aggregator.auditor.domain import MOST_PAIRS, pairs, parse_domain
 from aggregator.auditor.events import learn
 from aggregator.auditor.page import AuditPage
@@ -24,23 +24,39 @@ from aggregator.auditor.target import AuditTarget, read_pairs, read_target
 from anon.errors import AnonmlError, InvalidValue, Malformed
 
 
-@pytest.mark.parametrize(("likelier", "other"), [(40, 0), (900, 100), (5, 5), (30_000, 9_000)])
-def test_the_bound_is_clopper_and_pearsons(likelier: int, other: int) -> None:
+@pytest.mark.parametrize(("right", "wrong"), [(40, 0), (900, 100), (5, 5), (30_000, 9_000)])
+def test_the_bound_is_clopper_and_pearsons(right: int, wrong: int) -> None:
     """At the bound, counts as large have a chance of the error; just above it a larger one."""
     error = 1e-6
-    low = EventCounts(likelier, other, 100_000).epsilon(0, error)
+    low = lower_epsilon([(1, EventCounts(right, wrong, 100_000))], 0, error)
     if low > 0:
         for epsilon, smaller in ((low - 0.001, True), (low + 0.001, False)):
             share = 1 / (1 + math.exp(-epsilon))
-            assert bool(binom.sf(likelier - 1, likelier + other, share) < error) is smaller
+            assert bool(binom.sf(right - 1, right + wrong, share) < error) is smaller
 
 
 def test_delta_takes_from_the_bound() -> None:
-    counts = EventCounts(1_000, 0, 20_000)
-    assert counts.epsilon(0.0, 1e-9) > 3
-    assert counts.epsilon(0.05, 1e-9) < counts.epsilon(0.0, 1e-9)
-    assert counts.epsilon(0.11, 1e-9) == 0
-    assert EventCounts(0, 0, 100).epsilon(0.0, 1e-9) == 0
+    def bound(delta: float, sides: int = 1) -> float:
+        return lower_epsilon([(1, EventCounts(1_000, 0, 20_000, sides))], delta, 1e-9)
+
+    assert bound(0.0) > 3
+    assert bound(0.05) < bound(0.01, 2) < bound(0.01) < bound(0.0)
+    assert bound(0.11) == bound(0.055, 2) == 0
+    assert lower_epsilon([(1, EventCounts(900, 100, 1_000, 2))], 0.1, 1e-9) > 1, "a rule that always guesses"
+    assert lower_epsilon([(1, EventCounts(0, 0, 100))], 0.0, 1e-9) == 0
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.04])
+def test_counts_at_the_claim_raise_an_alarm_no_oftener_than_the_error(delta: float) -> None:
+    """At an error of .05, 1,000 pairs of counts have more than 72 alarms with a chance below .001."""
+    draw = np.random.default_rng(4)
+    guesses, wrong = 0.4, (0.4 - delta) / (1 + math.e)
+    chances = [guesses - wrong, wrong, 1 - guesses]
+    parts = [
+        [(runs, EventCounts(int(row[0]), int(row[1]), runs, 2)) for row in draw.multinomial(runs, chances, 1_000)]
+        for runs in (1_000, 2_000)
+    ]
+    assert 20 < sum(refuted(both, 1.0, delta, 0.05) for both in zip(*parts, strict=True)) <= 72
 
 
 @pytest.mark.parametrize("claim", [(-1, 0), (math.inf, 0), (1, 1), (1, -0.1), (math.nan, 0)])
@@ -111,17 +127,18 @@ def test_what_a_reproduction_reads_is_what_was_counted(kind: str) -> None:
 def test_learned_events_are_what_their_source_says() -> None:
     draw = random.Random(5)
     first = np.array([draw.random() < 0.5 for _ in range(3_000)])
-    outputs: list[object] = [[draw.gauss(mine, 1), draw.gauss(-mine, 1), draw.randrange(3)] for mine in first.tolist()]
+    drawn = [(draw.gauss(mine, 1), draw.gauss(-mine, 1), draw.randrange(3)) for mine in first.tolist()]
+    outputs: list[object] = [[round(x, 3), round(y * 30, 3), z] for x, y, z in drawn]
     table = OutputTable.of(outputs)
-    events = learn(table, first, 6_000, 0.0, 1e-9)
-    assert {"a score of all places", "the branch of a tree of questions"} & {event.reading.words for event in events}
-    for event in events:
-        code = compile(event.source(), "event", "eval")
-        scopes = ({**vars(readings), "y": y, "v": readings.flat(y)} for y in outputs)
-        inside = np.array([bool(eval(code, scope)) for scope in scopes])
-        counts = event.counted(table, first)
-        assert {counts.likelier, counts.other} == {int((inside & first).sum()), int((inside & ~first).sum())}
-        assert event.words() and event.forecast > 0
+    event = learn(table, first, 6_000, PrivacyClaim(9.0))
+    assert event is not None and event.reading.words in ("a score of all places", "the branch of a tree of questions")
+    code = compile(event.source(), "event", "eval")
+    guesses = [eval(code, {**vars(readings), "y": y, "v": readings.flat(y)}) for y in outputs[:300]]
+    some = np.arange(3_000) < 300
+    counts = event.counted(table.at(some), first[some])
+    said = [int(guess == coin) for guess, coin in zip(guesses, (~first).tolist(), strict=False) if guess is not None]
+    assert (counts.right, counts.wrong, counts.sides) == (sum(said), len(said) - sum(said), 2)
+    assert event.words() and event.forecast > 0
 
 
 @pytest.mark.parametrize("value", [None, True, 3, 2.5, "text", b"\x00\xff", [1, [b"x"]], {"a": b"1", "b": {"c": 2}}])
@@ -178,8 +195,8 @@ def test_a_page_has_a_program_that_repeats_the_finding(tmp_path: Path, capsys: p
     program = page.reproduction(verdict.best)
     exec(compile(program, "reproduction", "exec"), {"__name__": "__main__"})
     said = capsys.readouterr().out
-    assert "of the likelier neighbour, 0 of the other" in said
-    assert float(said.rsplit(" ", 1)[1]) < 1e-100
+    assert "times right, 0 times wrong" in said
+    assert float(said.rsplit(" ", 1)[1]) < 1e-9
     assert program in page.page() and "broken: epsilon at least" in page.page()
     assert page.letter().startswith("Subject: ") and program in page.letter()
     assert json.loads(json.dumps(page.json()))["broken"] is True
