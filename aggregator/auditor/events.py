@@ -42,8 +42,8 @@ class OutputEvent:
     def counted(self, outputs: OutputTable, first: Rows) -> EventCounts:
         """How many guesses are right and wrong."""
         cells = cells_of(self.reading.column(outputs), self.edges)
-        one, two = (np.isin(cells, list(chosen)) for chosen in self.chosen)
-        right, wrong = (one & first) | (two & ~first), (one & ~first) | (two & first)
+        former, latter = (np.isin(cells, list(chosen)) for chosen in self.chosen)
+        right, wrong = (former & first) | (latter & ~first), (former & ~first) | (latter & first)
         return EventCounts(int(right.sum()), int(wrong.sum()), len(outputs), sum(map(bool, self.chosen)))
 
     def words(self) -> str:

@@ -1,6 +1,6 @@
 """Members who write: whole boards of the protocols with pages, made from a stream. Letters are drawn bytes.
 
-No audit opens a letter. What a letter would have said is handed over here, and texts are those of honest members.
+No audit opens a letter. Here each letter is handed over in the open, and texts are those of honest members.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LOW: Final = 1000
 
 
 class BoardAuthor(Protocol):
-    """What the members of a study write. A member is a number; one that has no text is silent."""
+    """The texts of a study's members. A member is a number; one that has no text is silent."""
 
     def text(self, survey: int, member: int, pages: Pages) -> bytes | None:
         """The open text."""
@@ -116,7 +116,7 @@ class _Writing:
         return self.study.survey(survey).round >= self.silent.get(member, 1 << 8)
 
     def seat(self, number: int, pages: Pages) -> bytes:
-        """Nobody has one."""
+        """No member has one."""
         raise LookupError("no seat")
 
 
