@@ -7,12 +7,15 @@ import json
 import re
 import shutil
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aggregator.audit import Verdict, audit
 from benchmarks.api_page import PAGE, page
+from benchmarks.notebook_study import TARGET
 from tests.docs.repository import ROOT
 
 pytestmark = pytest.mark.source
@@ -55,6 +58,14 @@ def test_the_citation_names_the_version() -> None:
 def test_the_notebooks_are_named_on_their_page() -> None:
     told = (PAGES / "notebooks.md").read_text("utf-8")
     assert len(NOTEBOOKS) == 3 and all(f"(notebooks/{notebook.name})" in told for notebook in NOTEBOOKS)
+
+
+def test_the_study_beside_them_was_made_by_this_program(tmp_path: Path) -> None:
+    """After a change of a report's words or of a document's form: `python -m benchmarks.notebook_study`."""
+    with zipfile.ZipFile(TARGET) as archive:
+        archive.extractall(tmp_path)
+    checked = audit(tmp_path)
+    assert checked.verdict is Verdict.ALL_CHECKED, checked.lines()
 
 
 def _run(notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
