@@ -6,7 +6,7 @@ protocols it has whole studies in memory (`testing`). Each is imported when it i
 
 Exit codes: 0 done; 1 failed; 2 wrong use of the command line; 3 malformed input; 4 refused by policy; 5 a proof or
 signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached; 8 a
-file of a home or a backup is damaged.
+file of a home or a backup is damaged; 9 an audit found no fault, and could not check all.
 """
 
 from __future__ import annotations

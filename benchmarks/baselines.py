@@ -24,6 +24,7 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.additive.reconstruct import Floats
 from anon.ldp import nano
+from benchmarks.data import data_folder
 from benchmarks.declared import SETS, DataSet
 from benchmarks.directions import SEED, people_of, rule_auc, study_of
 from benchmarks.figures import Figure, publish
@@ -64,7 +65,7 @@ def figures(of: DataSet, folder: Path, peers: int, trials: int) -> Figure:
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="What nobody asked, and no privacy, would give.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--peers", type=int, default=2000)
     parser.add_argument("--trials", type=int, default=20)
     options = parser.parse_args()

@@ -25,6 +25,7 @@ from aggregator.lab.simulation.csv_file import read_columns
 from aggregator.lab.simulation.evaluation import roc_auc
 from aggregator.protocols.additive.reconstruct import Floats
 from anon.tables.streams import Cell
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 
 GOAL = 0.05
@@ -75,7 +76,7 @@ def measure(
 def main() -> int:
     """Measure; 1 if the goal is missed at epsilon 1."""
     parser = argparse.ArgumentParser(description="Calibration of the estimator's probabilities on Adult.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
     parser.add_argument("--trials", type=int, default=20)
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 """How well a study of so many people does at several epsilons: the tables of docs/staff/class-size.md.
 
     python -m benchmarks.class_sizes [--sums] [--data adult.csv] [--trials 100] [--page docs/staff/class-size.md]
+    python -m benchmarks.class_sizes --peers 500 --epsilon 2 --features three    some of the cells
 
 Each trial draws so many people anew from the census data, runs the census example's study on them (examples/census,
 with its epsilon replaced) and scores the model on 6,000 people who took no part. In each cell: in how many trials the
@@ -37,7 +38,7 @@ from anon.study.features import Feature
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
 from benchmarks.sums import CUTS
-from examples.census.data import load, split
+from examples.census.data import DataUnavailable, load, split
 from examples.protocols import PROTOCOLS
 
 STUDY = Path(__file__).resolve().parents[1] / "examples" / "census" / "study.toml"
@@ -156,12 +157,22 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--sums", action="store_true", help="Of exact sums with two tellers.")
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--peers", type=int, nargs="+", help="These sizes alone.")
+    parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--features", nargs="+", choices=FEATURES, default=[*FEATURES])
     options = parser.parse_args()
-    study, everybody = PROTOCOLS.load_proposal(STUDY), load(options.data)
+    asked_as, sizes = (summing, SUMMED_SIZES) if options.sums else (asking, SIZES)
+    cells = list(product(options.features, options.peers or sizes, options.epsilon))
+    if options.page and len(cells) < len(FEATURES) * len(sizes) * len(EPSILONS):
+        parser.error("--page: a page has all cells")
+    try:
+        study, everybody = PROTOCOLS.load_proposal(STUDY), load(options.data)
+    except DataUnavailable as missing:
+        raise SystemExit(str(missing)) from None
     taking_part, kept = split(everybody, len(everybody) - SCORED, SCORED, SEED)
     people, scored = people_from_rows(study, taking_part), people_from_rows(study, kept)
-    rows, asked_as, sizes = [], summing if options.sums else asking, SUMMED_SIZES if options.sums else SIZES
-    for many, size, epsilon in product(FEATURES, sizes, EPSILONS):
+    rows = []
+    for many, size, epsilon in cells:
         asked, seed = asked_as(study, FEATURES[many], epsilon), [SEED, size, int(epsilon * 1000)]
         found = measure(asked, people, scored, size, options.trials, seed)
         rows.append({"features": many, "people": size, "epsilon": epsilon, **found})

@@ -54,6 +54,7 @@ from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram.declared import SHARES, far_centre
 from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.declared import SETS, Column, DataSet
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.utility import CENSUS
@@ -319,7 +320,7 @@ def add_gains(rows: Sequence[Figure]) -> None:
 def main() -> int:
     """Measure every cell; 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description="The worth of declared directions and cuts.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--sets", nargs="+", default=[one.name for one in SETS])
     parser.add_argument("--peers", type=int, nargs="+", default=list(PEERS), help="0 for all")

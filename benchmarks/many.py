@@ -45,6 +45,7 @@ from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from examples.protocols import PROTOCOLS
 from peer.data.evaluate import evaluated
@@ -223,7 +224,7 @@ def gradient(train: Rows, test: Rows, trials: int, folder: Path, checked: set[in
 def main() -> int:
     """Measure; 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description="How well exact sums over many records learn.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--parts", nargs="+", default=["moments", "gradient"], choices=["moments", "gradient"])
     parser.add_argument("--checked", nargs="*", type=int, default=[0, ROUNDS // 2, ROUNDS - 1], help="rounds")

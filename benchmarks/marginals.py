@@ -52,6 +52,7 @@ from anon.sharing.drafts import drafted
 from anon.study.features import LARGEST_NUMBER
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from examples.protocols import PROTOCOLS
 
@@ -253,7 +254,7 @@ def missed(rows: Sequence[Figure]) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and say which goals are missed."""
     parser = argparse.ArgumentParser(description="Rows drawn from noisy tables of all members.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--parts", nargs="*", default=["classifier", "tables"], choices=["classifier", "tables"])
     options = parser.parse_args(arguments)

@@ -2,7 +2,8 @@
 
     python -m benchmarks.notebook_study
 
-It writes docs/researcher/notebooks/published-study.zip anew, which a change of a document's form needs.
+It writes docs/researcher/notebooks/published-study.zip anew. A change of a document's form or of the report's words
+needs that; tests/docs/test_researcher_pages.py audits it with the present program.
 """
 
 from __future__ import annotations

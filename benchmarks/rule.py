@@ -49,6 +49,7 @@ from anon.protocols.vectors.residuals import ResidualSums, ScoreSums, ruled
 from anon.protocols.vectors.rule import CONTRADICTED, DeclaredRule, ScoreEvidence, evidence_of
 from anon.protocols.vectors.tables import tables_of
 from anon.study.features import Feature
+from benchmarks.data import data_folder
 from benchmarks.declared import SETS, DataSet
 from benchmarks.directions import SEED, people_of, rule_auc, signs_of, study_of
 from benchmarks.figures import OUT, Figure, publish
@@ -241,7 +242,7 @@ def _number(row: Figure, name: str) -> float:
 def main() -> int:
     """Measure every cell; 1 if the calibrated rule misses a bar."""
     parser = argparse.ArgumentParser(description="The calibrated rule beside the rule and beside tables.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--shuffles", type=int, default=2000)
     parser.add_argument("--sets", nargs="+", default=[one.name for one in SETS])

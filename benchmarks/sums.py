@@ -47,6 +47,7 @@ from anon.protocols.vectors.sensitivity import SummedVector
 from anon.protocols.vectors.tables import TableSums, tables_of
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from benchmarks.utility import CENSUS, SEED, with_guesses
 from examples.protocols import PROTOCOLS
@@ -185,7 +186,7 @@ def missed(row: Figure) -> bool:
 def main() -> int:
     """Measure; 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description="How well exact sums learn.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=400)
     known = ["tables", "shuffled"]
     parser.add_argument("--peers", nargs="+", type=int, default=[*PEERS])

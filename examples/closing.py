@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -26,11 +27,11 @@ def kept_report(report: Path, example: str, folder: Path) -> Path:
     return free
 
 
-def closing(figures: Mapping[str, Any], report: Path | None, example: str) -> Panel:
+def closing(figures: Mapping[str, Any], report: Path | None, example: str, published: Path | None = None) -> Panel:
     """The panel at the end of a demo. A sentence of success is said only where every check of the figures holds."""
     if found := faults(figures):
         return Panel("\n\n".join(_failed(found)), title="This run failed", **_LOOK)
-    paragraphs = [*_outcome(figures), *_privacy(figures), *_packets(figures), *_next(report, example)]
+    paragraphs = [*_outcome(figures), *_privacy(figures), *_packets(figures), *_next(report, example, published)]
     return Panel("\n\n".join(paragraphs), title="What happened", **_LOOK)
 
 
@@ -139,9 +140,15 @@ def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _next(report: Path | None, example: str) -> Iterator[str]:
+def _next(report: Path | None, example: str, published: Path | None) -> Iterator[str]:
     if report is not None:
         yield f"[bold]The report[/] that the study published: {escape(inline(str(report)))}"
+    yield (
+        f"[bold]Check what was published:[/] anonml aggregator audit {escape(inline(quote(str(published))))}, or drop "
+        "that folder on docs/verifier/verify.html in a browser."
+        if published is not None
+        else "[bold]Check what was published:[/] --keep FOLDER keeps it, and tells how."
+    )
     other = "mooc" if example == "census" else "census"
     yield (
         "[bold]Try next:[/]\n"
@@ -153,6 +160,8 @@ def _next(report: Path | None, example: str) -> Iterator[str]:
     )
 
 
-def show(console: Console, figures: Mapping[str, Any], report: Path | None, example: str) -> None:
-    """Print the panel."""
-    console.print(closing(figures, report, example), highlight=False)
+def show(
+    console: Console, figures: Mapping[str, Any], report: Path | None, example: str, published: Path | None = None
+) -> None:
+    """Print the panel. `published`: the folder of a kept study's documents."""
+    console.print(closing(figures, report, example, published), highlight=False)

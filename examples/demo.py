@@ -72,7 +72,7 @@ def main(
             report = found if keep is not None else _kept(found, Path(example).stem)
     if json_file:
         json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
-    show(Console(), figures, report, example)
+    show(Console(), figures, report, example, keep and keep / "published")
     if faults(figures):
         raise typer.Exit(1)
 

@@ -99,16 +99,21 @@ def audit(
         heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
         copies = _copies(manifest, heads, bodies)
         findings = [
-            Finding(name, "is not what was signed; do not open it, and export the study again")
+            Finding(name, "is not what was signed; do not open it, and ask for the folder anew")
             for name, content in copies.items()
             if name in files and content_of(files[name]) not in content
         ]
     except OSError as error:
-        raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
+        raise Malformed(f"{directory}: not an exported study{because(error)}; {_meant(directory)}") from None
     known = {HEADS, *copies, *(f"{DOCUMENTS}/{signed.head.number}" for signed in heads)}
     known |= {f"{CONTENTS}/{number}/{bucket}" for number, bucket in bucket_places(manifest, heads, bodies)}
     others = tuple(name for name in files if name not in known)
     return evolve(result, findings=(*result.findings, *findings), not_checked=(*result.not_checked, *others))
+
+
+def _meant(directory: Path) -> str:
+    inside = directory / "published"
+    return f"did you mean {inside}?" if (inside / HEADS).is_file() else "export it again, or ask for it anew"
 
 
 def _copies(

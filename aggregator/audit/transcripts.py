@@ -55,7 +55,7 @@ class CheckedTranscripts:
         for word, number in refused.items():
             self._note(name, f"a packet is not acceptable: {word} ({number} in all)")
         if bad:
-            self._note(name, f"{bad} tokens do not verify")
+            self._note(name, f"{bad} {'token does' if bad == 1 else 'tokens do'} not verify")
 
     def _add(self, counted: TranscriptCounts | None) -> None:
         self.found = None if self.found is None or counted is None else self.found + counted

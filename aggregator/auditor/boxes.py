@@ -55,6 +55,8 @@ class ProcessBox:
             encoding="utf-8",
         )
         self._seconds, self._at_once, self._good = 0.0, 1, False
+        self.faults: dict[str, Any] = {}
+        """The exceptions that the mechanism raised, by name, each with the first input that did it."""
         try:
             self.python = str(self._answer()["python"])
         except BaseException:
@@ -75,7 +77,7 @@ class ProcessBox:
             coins = first[len(outputs) : len(outputs) + self._at_once]
             outputs += self._asked(pair, coins)
             self._at_once = min(2 * self._at_once, _MOST_AT_ONCE)
-        self._demand_an_output(outputs)
+        self._note_faults(pair, first, outputs)
         return outputs
 
     def seconds(self) -> float:
@@ -103,12 +105,19 @@ class ProcessBox:
             raise Malformed(f"the mechanism cannot be loaded: {answer['failed'].strip()}")
         return answer
 
-    def _demand_an_output(self, outputs: Sequence[object]) -> None:
-        faults = [output for output in outputs if isinstance(output, dict) and "raised" in output]
-        self._good = self._good or len(faults) < len(outputs)
+    def _note_faults(self, pair: Pair, first: Sequence[bool], outputs: Sequence[object]) -> None:
+        """Keep each kind of exception. Raises `Malformed` where no run gave an output so far."""
+        said = ""
+        for coin, output in zip(first, outputs, strict=True):
+            if isinstance(output, dict) and "raised" in output:
+                self.faults.setdefault(output["raised"], pair[0] if coin else pair[1])
+                said = said or output.get("said", "")
+            else:
+                self._good = True
         if not self._good:
-            said = f"{faults[0]['raised']}: {faults[0].get('said', '')}"
-            raise Malformed(f"the mechanism raised a fault at each run, which is no output: {said}")
+            name, given = next(iter(self.faults.items()))
+            told = f"first on the input {given!r:.300}; it says: {said}"
+            raise Malformed(f"the mechanism raised {name} at each run, {told}")
 
 
 _ENDED = "the mechanism's process ended; its own lines above say why"

@@ -32,8 +32,12 @@ def mechanism(
     stays: Annotated[bool, typer.Option("--lines", help="The program answers each line, and is started once.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="The claimed epsilon.")] = None,
     delta: Annotated[float | None, typer.Option(help="The claimed delta; 0 by default.")] = None,
-    domain: Annotated[str, typer.Option(help="The inputs: 0..1, a|b, '0..9; a|b', '20 * 0..1'.")] = "",
-    neighbours: Annotated[str, typer.Option(help="Two inputs that differ: any (default), one, lacks, within:D.")] = "",
+    domain: Annotated[
+        str, typer.Option(help="The inputs: 0..1, a|b, '0..9; a|b', '20 * 0..1'; '\"1\"|\"2\"' are texts.")
+    ] = "",
+    neighbours: Annotated[
+        str, typer.Option(help="Which two are neighbours: any (default), one, lacks, within:D.")
+    ] = "",
     pair: Annotated[list[str] | None, typer.Option(help="Two neighbours as JSON: '[0, 1]'. Again for more.")] = None,
     requirement: Annotated[
         list[str] | None, typer.Option("--with", help="A package as pip names it, in an environment of its own.")
@@ -79,7 +83,7 @@ def mechanism(
     with ProcessBox(tested.place, tested.function, interpreter_path) as box:
         coins = default_rng(SeedSequence())
         verdict = audit_black_box(box, claim, tried, coins, process_time, runs, seconds, error)
-        told = AuditPage(tested, verdict, box.python)
+        told, faults = AuditPage(tested, verdict, box.python), box.faults
     if page is not None:
         page.write_text(told.page(), "utf-8")
     if report is not None and verdict.broken:
@@ -91,5 +95,8 @@ def mechanism(
         if verdict.best is not None:
             Terminal().print(inline(f"  event: {verdict.best.event.words()}"), soft_wrap=True)
             Terminal().print(inline(f"  neighbours: {verdict.best.pair!r:.300}"), soft_wrap=True)
+        for name, given in faults.items():
+            said_of = f"  the mechanism raised {name} on the input {given!r:.300}; an exception counts as an output"
+            Terminal().print(inline(said_of), soft_wrap=True)
     if verdict.broken:
         raise typer.Exit(1)

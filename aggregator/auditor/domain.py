@@ -1,7 +1,7 @@
 """Inputs of a mechanism, and the pairs of neighbours among them that are tried.
 
     0..9             a number of a range; 0.0..9.0 for numbers with a point
-    red|green|blue   one of these; JSON where it can be read as such, with nan
+    red|green|blue   one of these; JSON where it can be read as such, with nan: 1|2 are numbers, "1"|"2" texts
     0..9; a|b        a list of several
     20 * (0..1; a|b) so many of the same
 
@@ -92,7 +92,7 @@ def _values(text: str) -> tuple[Input, ...]:
         start, end = int(found[1]), int(found[2])
         return tuple(dict.fromkeys((start, end, (start + end) // 2)))
     try:
-        return (json.loads(text.replace("nan", "NaN")),)
+        return (json.loads(text if '"' in text else text.replace("nan", "NaN")),)
     except ValueError:
         if not text:
             raise InvalidValue("a place of a domain is empty: write its values, such as 0..1 or a|b") from None

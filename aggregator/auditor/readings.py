@@ -73,7 +73,7 @@ def code(text: str) -> float:
 
 def kind(y: Any) -> str:
     """The type and the lengths of an output, two levels deep."""
-    if isinstance(y, (list, dict)):
+    if isinstance(y, (list, dict)) and "raised" not in y:
         inner = sorted({short(each) for each in (y if isinstance(y, list) else y.values())})
         return short(y) + (": " + ", ".join(inner[:8]) if inner else "")
     return short(y)
@@ -90,7 +90,7 @@ def short(y: Any) -> str:
 def order(y: Any) -> str:
     """The keys of a dictionary in their order, or the places of a list in the order of its values."""
     if isinstance(y, dict):
-        return ",".join(y)
+        return "" if "raised" in y else ",".join(y)
     if isinstance(y, list) and 1 < len(y) <= 6:
         leaves = flat(y)
         return ",".join(str(place) for place in sorted(range(len(leaves)), key=lambda place: leaves[place]))

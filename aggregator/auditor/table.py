@@ -166,8 +166,9 @@ def nearer(first: Floats, second: Floats, squared: bool) -> Trait:
 
     told = {p: (float(first[p]), float(second[p])) for p in places}
     source = f"sum(abs(at(v, p) - a) ** {power} - abs(at(v, p) - b) ** {power} for p, (a, b) in {told!r}.items())"
-    measure = "squares" if squared else "distances"
-    return Trait(f"how much nearer (by {measure}) the values lie to the other neighbour's", source, column, 2)
+    measure = "squared distance" if squared else "distance"
+    words = f"the {measure} to the first neighbour's usual output, less that to the second's,"
+    return Trait(words, source, column, 2)
 
 
 def all_readings(sample: OutputTable, first: NDArray[np.bool_]) -> list[Trait]:

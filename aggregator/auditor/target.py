@@ -1,4 +1,4 @@
-"""A target's file: its claim, read without running it, and the options of the command that come before it.
+"""A target's file: its claim, read without running it, and the options of the command, which override it.
 
     CLAIM = {"epsilon": 1, "domain": "0..1"}
 
@@ -59,7 +59,7 @@ class AuditTarget:
 
 
 def read_target(place: str, said: Mapping[str, Any]) -> AuditTarget:
-    """The target of a file, or of a function of a file or module; what is `said` comes before its file's claim.
+    """The target of a file, or of a function of a file or module; what is `said` overrides its file's claim.
 
     Raises `Malformed` for a file that is none or has another claim.
     """

@@ -15,8 +15,9 @@ SECTION = """\
 Staff may declare which way a feature points, and its cuts ([decision 35](decisions/0035-expected-directions.md)). The
 *rule* adds up the declared directions over the declared cuts and asks nobody. A study is worth its epsilon as a ranking
 only if it ranks better than the rule. Each cell has the ROC AUC of the design that `study plan` chooses: with neither →
-with both, the signs being right. **Bold**: one of four is above the rule by more than two standard errors: neither,
-directions, cuts, or both. Where it is not, nothing was gained but the answer to one question: is the rule true here?
+with both, the signs being right. A cell is **bold** if any of four designs ranks better than the rule by more than two
+standard errors: that with neither, with directions, with cuts, or with both. In the others nothing was gained but the
+answer to one question: is the rule true here?
 """
 
 NAMES = {"adult": "Adult", "kddcup2015": "KDD Cup 2015, dropout", "spambase": "spambase", "news": "online news"}

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.paper.findings import Findings
 from benchmarks.parties import activity, averaging, beside, network
@@ -48,7 +49,7 @@ def measured(part: str, data: Path, draws: int, sizes: Sequence[int]) -> Iterato
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and write the page; 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description="How well parties with many records learn.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--output", type=Path, default=PAGE)
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     parser.add_argument("--draws", type=int, default=100, help="of noise; averaging has twice as many")

@@ -29,6 +29,7 @@ from anon.protocols.models.tables import Model
 from anon.protocols.resolve import resolve
 from anon.sharing.drafts import drafted
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.paper.findings import Findings, number, table
 from benchmarks.paper.sections import section_of, tables_of
@@ -200,7 +201,7 @@ def kept_rows() -> Findings:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and write the part of the page."""
     parser = argparse.ArgumentParser(description="All protocols on the same census records.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=5)
     options = parser.parse_args(arguments)
     publish("closing", list(measured(options.data, options.trials)), {})

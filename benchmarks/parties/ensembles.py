@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 from attrs import frozen
@@ -25,6 +24,7 @@ from attrs import frozen
 from anon.protocols.models.beside import weights_of
 from anon.protocols.sum.groups.drawing import cut
 from anon.protocols.vectors.logistic import longest_weights
+from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.parties.ensembles_page import write_page
 from benchmarks.parties.groups import TASKS, Task
@@ -238,7 +238,7 @@ def weighing(task: Task, runs: int) -> Iterator[Figure]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and keep; or write the page. 1 where a claim does not hold."""
     parser = argparse.ArgumentParser(description="Ensembles of groups' models.")
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=data_folder)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", choices=[*SETTINGS, "lambda", "weighing"])
     parser.add_argument("--page", action="store_true")

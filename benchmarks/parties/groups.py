@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from benchmarks.many import Rows
 from benchmarks.parties.noise import Array, Generator, chance, deviation, radial
@@ -332,7 +333,7 @@ RIGHT = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where a figure or a bound is missed."""
     parser = argparse.ArgumentParser(description="Groups of peers, as the thesis computes them and privately.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--runs", type=int, default=10)
     options = parser.parse_args(arguments)
     tasks = {name: make(options.data) for name, make in TASKS.items()}

@@ -20,7 +20,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from attrs import frozen
@@ -28,6 +27,7 @@ from numpy.random import default_rng
 
 from anon.protocols.trees.attributes import Attribute, NumberAttribute
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.marginals import Table, drawn, model_of, study_of
 from benchmarks.parties.noise import Array
@@ -194,7 +194,7 @@ def measured(asked: Asked, folds: int, scored: int) -> Iterator[Figure]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and write the page."""
     parser = argparse.ArgumentParser(description="Rows of marginals on three sets.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--scored", type=int, default=3)
     parser.add_argument("--sets", nargs="*", default=list(BINS), choices=BINS)

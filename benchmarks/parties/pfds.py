@@ -28,6 +28,7 @@ from anon.protocols.trees.attributes import Attribute, LabelledRow, NumberAttrib
 from anon.protocols.trees.consistent import consistent
 from anon.protocols.trees.drawing import commonest, leaves, rows
 from anon.protocols.trees.growing import TreeNode, TreePlan, grown
+from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.parties.noise import Array, chance
 from benchmarks.parties.pfds_models import TASKS, error_of, fitted, functional, perturbed, short
@@ -270,7 +271,7 @@ def impossible(data: DataSet) -> Figure:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep and write the page; 1 if a check fails."""
     parser = argparse.ArgumentParser(description="PFDS as printed, repaired, and beside others.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--folds", type=int, default=10, help="of ten, at most those of FOLDS")
     parser.add_argument("--scored", type=int, default=3, help="agents whose final model is scored")
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)

@@ -32,6 +32,7 @@ from anon.protocols.trees.layout import plan_for
 from anon.protocols.trees.sections import Trees
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from benchmarks.marginals import STUDY, Integers, Table, drawn, model_of, study_of
 from benchmarks.parties.pfds_models import error_of, fitted
@@ -129,7 +130,7 @@ def measured(folder: Path, trials: int, scored: int) -> Iterator[Figure]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and write the page."""
     parser = argparse.ArgumentParser(description="Rows of marginals beside rows of trees.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--scored", type=int, default=1)
     options = parser.parse_args(arguments)

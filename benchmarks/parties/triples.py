@@ -30,6 +30,7 @@ from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest
+from benchmarks.data import data_folder
 from benchmarks.figures import Figure, publish
 from benchmarks.marginals import Floats, Integers, Table, drawn, model_of, study_of
 from benchmarks.parties.marginal_sets import Asked
@@ -147,7 +148,7 @@ def _mean(errors: Sequence[float]) -> Figure:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description="A second round of three-way tables.")
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=5)
     options = parser.parse_args(arguments)
     rows = list[Figure]()

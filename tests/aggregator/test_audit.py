@@ -169,8 +169,11 @@ def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path
         export(finished.manifest, finished.chain, _numbered(finished), tmp_path / "out")
     with pytest.raises(RejectedProof):
         audit(tmp_path / "out", bytes(32))
-    with pytest.raises(Malformed, match="export it again"):
+    with pytest.raises(Malformed, match="export it again, or ask for it anew"):
         audit(tmp_path / "nowhere")
+    (tmp_path / "out").rename(tmp_path / "published")
+    with pytest.raises(Malformed, match=r"did you mean .*published\?"):
+        audit(tmp_path)
 
 
 def _packets(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Published], dict[Place, bytes]]:

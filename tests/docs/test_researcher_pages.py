@@ -6,13 +6,22 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 import tomllib
+import zipfile
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aggregator.audit import Verdict, audit
+from anon.errors import AnonmlError
 from benchmarks.api_page import PAGE, page
+from benchmarks.data import data_folder
+from benchmarks.notebook_study import TARGET
+from benchmarks.parties.groups import TASKS
+from benchmarks.sums import Census
 from tests.docs.repository import ROOT
 
 pytestmark = pytest.mark.source
@@ -38,7 +47,7 @@ def test_each_figure_of_accuracy_is_in_the_results() -> None:
     """A row's data set, number of people and epsilons stand in one section of the results."""
     results = (ROOT / "docs" / "results.md").read_text("utf-8").replace("*", "")
     shown = [line for line in (PAGES / "accuracy.md").read_text("utf-8").splitlines() if FIGURE.search(line)]
-    assert len(shown) == 20
+    assert len(shown) == 32
     for line in shown:
         figures = FIGURE.findall(line)
         row = [one for one in results.splitlines() if all(figure in FIGURE.findall(one) for figure in figures)]
@@ -55,6 +64,34 @@ def test_the_citation_names_the_version() -> None:
 def test_the_notebooks_are_named_on_their_page() -> None:
     told = (PAGES / "notebooks.md").read_text("utf-8")
     assert len(NOTEBOOKS) == 3 and all(f"(notebooks/{notebook.name})" in told for notebook in NOTEBOOKS)
+
+
+def test_the_study_beside_them_was_made_by_this_program(tmp_path: Path) -> None:
+    """After a change of a report's words or of a document's form: `python -m benchmarks.notebook_study`."""
+    with zipfile.ZipFile(TARGET) as archive:
+        archive.extractall(tmp_path)
+    checked = audit(tmp_path)
+    assert checked.verdict is Verdict.ALL_CHECKED, checked.lines()
+
+
+def test_each_file_that_a_benchmark_reads_is_named() -> None:
+    told, sources = (PAGES / "data.md").read_text("utf-8"), [*(ROOT / "benchmarks").rglob("*.py")]
+    read = {name for file in sources for name in re.findall(r"\b\w+\.(?:csv|svm)\.gz", file.read_text("utf-8"))}
+    assert len(read) > 8 and [name for name in sorted(read) if f"`{name}`" not in told] == []
+
+
+def test_a_missing_file_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    with pytest.raises(ArgumentTypeError, match=r"data\.md"):
+        data_folder(str(tmp_path / "nowhere"))
+    for read in (TASKS["Spambase"], Census.of):
+        with pytest.raises((FileNotFoundError, AnonmlError)) as raised:
+            read(data_folder(str(tmp_path)))
+        sys.excepthook(raised.type, raised.value, raised.tb)
+        said = capsys.readouterr().err
+        assert ".csv.gz" in said and "docs/researcher/data.md" in said and said.count("\n") == 1
 
 
 def _run(notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:

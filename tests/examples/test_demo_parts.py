@@ -92,9 +92,9 @@ FIGURES = {
 }
 
 
-def said(figures: dict[str, object], report: Path | None = None) -> str:
+def said(figures: dict[str, object], report: Path | None = None, kept: Path | None = None) -> str:
     console = Console(width=200, record=True, file=StringIO())
-    console.print(closing({**FIGURES, **figures}, report, "census"))
+    console.print(closing({**FIGURES, **figures}, report, "census", kept))
     return " ".join(console.export_text().replace("│", " ").split())
 
 
@@ -103,6 +103,12 @@ def test_the_last_word_is_in_words(tmp_path: Path) -> None:
     assert "AUC 0.856" in text and "86 times in 100" in text and "AUC 0.893 from everybody's raw data" in text
     assert "epsilon 2." in text and "move by at most a factor of 7.39" in text
     assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
+
+
+def test_the_last_word_has_the_audit_of_a_kept_study() -> None:
+    kept = Path("my demo") / "published"
+    assert f"anonml aggregator audit '{kept}', or drop" in said({}, kept=kept)
+    assert "verify.html" in said({}, kept=kept) and "--keep FOLDER" in said({})
 
 
 CONTROLLED = {"control": FIGURES | {"shown": False, "auc": 0.52}}

@@ -25,9 +25,11 @@ def test_the_page_runs_and_nothing_is_read_from_the_data() -> None:
     known: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        exec(_block("docs/estimator.md", "LocallyPrivateClassifier"), known)
+        block = _block("docs/estimator.md", "LocallyPrivateClassifier")
+        exec(block, known)
     model, told = known["model"], known["told"]
     assert model.better_than_base_rate_
+    assert re.search(r"better_than_base_rate_ +# True;", block)
     assert model.classes_.tolist() == ["left", "stayed"]
     np.testing.assert_allclose(told.base + told.contributions.sum(axis=1), model.decision_function(known["X"][:3]))
 

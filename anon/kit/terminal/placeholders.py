@@ -78,7 +78,9 @@ _OF_TEXT = {
 }
 _OF_PATHS = {"directory": "FOLDER", "folder": "FOLDER", "home": "FOLDER", "keep": "FOLDER", "study": "STUDY.toml"}
 _OF_WHOLE = {"desk_port": "PORT", "port": "PORT", "as_of": "SECONDS"}
-_OF_NUMBERS = {"max_seconds": "SECONDS", "test_share": "SHARE"}
+_OF_NUMBERS = {
+    "delta": "SHARE", "error": "SHARE", "max_seconds": "SECONDS", "seconds": "SECONDS", "test_share": "SHARE"
+}  # fmt: skip
 _BY_TYPE: dict[str, tuple[dict[str, str], str | None]] = {
     "str": (_OF_TEXT, None),
     "text": (_OF_TEXT, None),

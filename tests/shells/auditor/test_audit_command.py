@@ -32,6 +32,9 @@ def failing(x):
 
 def ending(x):
     sys.exit()
+
+def by_name(x):
+    return {"1": 0, 2: 1}[x]
 """
 
 
@@ -83,6 +86,14 @@ def test_a_program_is_a_mechanism_too(tmp_path: Path) -> None:
 def test_what_cannot_be_audited_is_said(words: list[str], code: int, said: str) -> None:
     done = _anonml(*words)
     assert (done.returncode, said in " ".join(done.stderr.split())) == (code, True), done.stderr
+
+
+def test_an_exception_is_told_with_its_input(mine: Path) -> None:
+    """A number of a domain is no text, so one of these two has no place in the mechanism's table."""
+    done = _anonml(f"{mine}:by_name", "--runs", "1000", "--domain", '"1"|1')
+    assert done.returncode == 1, done.stderr
+    assert "neighbours: ('1', 1)" in done.stdout and "raised,said" not in done.stdout
+    assert "the mechanism raised KeyError on the input 1; an exception counts as an output" in done.stdout
 
 
 @pytest.mark.parametrize(("function", "said"), [("failing", "no inputs today"), ("ending", "ended")])

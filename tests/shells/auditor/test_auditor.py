@@ -76,6 +76,8 @@ def test_a_claim_that_is_none_is_refused(claim: tuple[float, float]) -> None:
     ("2 * (0..1; 5..6)", "one", ([[0, 5], [0, 5]], [[1, 6], [0, 5]])),
     ("0..9", "within:2", (0, 2)),
     ("[1, 2]|[3]", "any", ([1, 2], [3])),
+    ('"1"|1', "any", ("1", 1)),
+    ('"banana"|b', "any", ("banana", "b")),
 ])
 def test_pairs_of_a_domain(domain: str, neighbours: str, some: tuple[object, object]) -> None:
     found = pairs(parse_domain(domain), neighbours, random.Random(1))
