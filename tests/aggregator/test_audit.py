@@ -210,8 +210,8 @@ def _model(published: Published) -> dict[Place, bytes]:
 TAMPERED: dict[str, tuple[str, Callable[[Published], dict[Place, bytes]]]] = {
     "a packet left in twice": ("strictly sorted", _packets(lambda packets: [packets[0], *packets])),
     "packets out of order": ("strictly sorted", _packets(lambda packets: packets[::-1])),
-    "a report changed": ("tokens do not verify", _packets(_edited("report", lambda report: _other(report)))),
-    "a token changed": ("tokens do not verify", _packets(_edited("token", lambda token: _other(token)))),
+    "a report changed": ("1 token does not verify", _packets(_edited("report", lambda report: _other(report)))),
+    "a token changed": ("1 token does not verify", _packets(_edited("token", lambda token: _other(token)))),
     "a packet of another study": ("wrong-study", _packets(_edited("study", bytes(32)))),
     "a packet of another survey": ("wrong-draw", _packets(_edited("survey", lambda survey: (survey + 1) % 3))),
     "a packet with a share": ("malformed", _packets(_edited("shares", [bytes(32)]))),
