@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from anon.text.sentences import Term
@@ -41,6 +40,8 @@ def _is_there(module: str) -> bool:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # late: `--help` tells no version
+
     try:
         return version("anonml")
     except PackageNotFoundError:
