@@ -99,8 +99,8 @@ repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUF
 		ANONML_ORDER=$(if $(SHUFFLED),$$run) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile || exit 1; \
 	done
 
-test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine
-	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
+test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
+	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
 	@$(MAKE) --no-print-directory timed
 	@echo "left out: a peer on Windows (make windows), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
