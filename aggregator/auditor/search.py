@@ -130,11 +130,13 @@ def audit_black_box(
             if index in events:
                 tried += 1
                 counts = events[index].counted(outputs, first)
-                part = planned, counts
-                proven = lower_epsilon([*before, part] if last else [part], claim.delta, share)
+                parts = [*before, (planned, counts)] if last else [(planned, counts)]
+                # A stage without a rule would leave its weight to the others, whose counts were seen before.
+                whole = not last or len(parts) == len(stages) - len(_SEARCH)
+                proven = lower_epsilon(parts, claim.delta, share) if whole else 0.0
                 found = AuditEvidence(pairs[index], events[index], counts, share, proven)
                 best = found if best is None or found.epsilon > best.epsilon else best
-                before += [part] if number >= len(_SEARCH) else []
+                before += [(planned, counts)] if number >= len(_SEARCH) else []
         if last or (best and best.epsilon > claim.epsilon):
             break
         learnt = {index: learn(*pools[index], stages[-1][0], claim) for index in kept if index in pools}

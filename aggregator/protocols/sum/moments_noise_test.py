@@ -27,16 +27,21 @@ LEAST_DEVIATION = 0.1
 LEAST_CONSTANT = 0.05
 """The least mean square of the constant, which shrunk records make smaller."""
 
+BEYOND_REASON = 20.0
+"""Standard deviations of the noise: members make no product that lies farther beyond what so many can."""
+
 
 def chance_of_products(design: MomentSums, noisy: NoisySum) -> float:
     """How often noise alone counts as much. Each member has one record, the constant comes first and the target last.
 
-    Raises `Malformed` for a sum of another length.
+    A sum that no members make, as a liar under masks can have it, shows nothing. Raises `Malformed` for a sum of
+    another length.
     """
-    if len(design.columns) < 3:
-        return 1.0
     reach = np.array([column.reach for column in design.columns], dtype=float)
     matrix, deviation = products(design, noisy) / np.outer(reach, reach), float(noisy.variance) ** 0.5
+    possible = noisy.units + BEYOND_REASON * deviation / np.outer(reach, reach)
+    if len(reach) < 3 or bool((np.abs(matrix) > possible).any()):
+        return 1.0
     of_features, of_target = deviation / (reach[1] * reach[0]), deviation / (reach[0] * reach[-1])
     always = design.radius_squared >= sum(design.squares)
     n = float(noisy.units) if always else _between(matrix[0, 0], LEAST_CONSTANT * noisy.units, noisy.units)

@@ -68,8 +68,9 @@ function productsOf({ cards, parameters }, values) {
 function chanceOfProducts(survey, { values, summed, noise }) {
   const { reaches, matrix } = productsOf(survey, values);
   const [last, one] = [reaches.length - 1, reaches[0]];
-  if (last < 2) return 1;
   const S = matrix.map((row, i) => row.map((entry, j) => entry / (reaches[i] * reaches[j])));
+  const far = 20 * Math.sqrt(ratio(...noise));
+  if (last < 2 || S.some((row, i) => row.some((entry, j) => Math.abs(entry) > summed + far / (reaches[i] * reaches[j])))) return 1;
   const [p, q] = [reaches[1], reaches[last]].map((reach) => ratio(...noise) / (reach * one) ** 2);
   const shrunk = Number(survey.parameters[0]) < sum(reaches.map((reach) => reach ** 2));
   const m = shrunk ? clip(S[0][0], summed / 20, summed) : summed;

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from attrs import evolve
 from scipy.stats import kstest
 
 from aggregator.protocols.additive.noise_test import LEVEL
@@ -104,6 +105,17 @@ def test_a_connection_is_found_and_its_absence_is_not() -> None:
 def test_without_a_feature_nothing_is_found() -> None:
     design = MomentSums((Column(CONSTANT, 0.0, 1.0, REACH), Column("y", 0.0, 1.0, REACH)), 2 * REACH**2)
     assert chance_of_products(design, NoisySum((5, 5, 5), 5, Fraction(1), 2)) == 1
+
+
+@pytest.mark.parametrize("place", [1, 7, 20])
+def test_a_sum_that_no_members_make_shows_nothing(place: int) -> None:
+    """A liar under masks adds a number of any size to an entry."""
+    design, spring = design_of(4), np.random.default_rng(1)
+    noisy = published(spring, design, connected(spring, design, 2000))
+    assert chance_of_products(design, noisy) <= 0.001
+    for added in (10**7, 2**90):
+        values = [value + added * (number == place) for number, value in enumerate(noisy.values)]
+        assert chance_of_products(design, evolve(noisy, values=tuple(values))) == 1
 
 
 def test_sums_of_another_length_are_refused() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from aggregator.auditor import readings
+from aggregator.auditor import readings, search
 from aggregator.auditor.boxes import FunctionBox
 from aggregator.auditor.claim import EventCounts, PrivacyClaim, lower_epsilon, refuted
 from aggregator.auditor.domain import MOST_PAIRS, pairs, parse_domain
@@ -57,6 +57,22 @@ def test_counts_at_the_claim_raise_an_alarm_no_oftener_than_the_error(delta: flo
         for runs in (1_000, 2_000)
     ]
     assert 20 < sum(refuted(both, 1.0, delta, 0.05) for both in zip(*parts, strict=True)) <= 72
+
+
+@pytest.mark.parametrize("lacking", [0, 4, 5])
+def test_the_last_test_is_of_all_its_stages_or_of_none(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A weight that moves to other counts after these were seen would raise more alarms than the error allows."""
+    many, learnt = [], search.learn
+
+    def forgetful(*given):
+        many.append(given)
+        return None if len(many) == lacking else learnt(*given)
+
+    monkeypatch.setattr(search, "learn", forgetful)
+    box, coins = FunctionBox(lambda value: value), np.random.default_rng(3)
+    found = audit_black_box(box, PrivacyClaim(30, 0), [(0, 1)], coins, lambda: 0.0, runs=4_000, seconds=1e9)
+    assert len(many) == 6 and found.best is not None
+    assert (found.best.counts.runs > 1_600) is not bool(lacking)
 
 
 @pytest.mark.parametrize("claim", [(-1, 0), (math.inf, 0), (1, 1), (1, -0.1), (math.nan, 0)])
