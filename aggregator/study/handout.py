@@ -131,6 +131,9 @@ and no answers.
 Students' privacy then rests on you: you give your teller's folder to nobody,
 and not to us either.
 
+If you run a teller already, keep it: skip steps 1 and 2, and give it step 3's
+first line alone.
+
 1. Install the program from the file that we give you{tor}:
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
@@ -138,9 +141,10 @@ and not to us either.
 3. Let it serve us, and leave it running:
    anonml teller allow {self.key}{folder}
    anonml teller serve{folder}
-4. Send us the name and the address that step 2 printed.
-5. Put its twelve words on a page of your own, not of ours. Students compare
-   them before they say yes.
+4. Send us your teller's name and address, and until when you can keep it
+   running.
+5. Put its twelve words on a page of your own, and tell us where that is. Do
+   not send us the words: students compare them before they say yes.
 {_HERE if self.here else ""}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
@@ -151,9 +155,9 @@ Questions: {self.contact.strip()}
             "There will be two to four tellers, each run by somebody else."
         )
         last = f"""The study takes {self.length}. Please keep your teller running all that time.
-If we published it today, it would end {instant(self.ends)}.
-We tell you the day.
-""" if self.length else "We tell you how long your teller has to run.\n"
+If we published it now, it would end {instant(self.ends)}.
+We will tell you the day before we publish it.
+""" if self.length else "We will tell you how long your teller has to run.\n"
         return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
 
 
