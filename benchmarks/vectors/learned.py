@@ -48,6 +48,7 @@ SUMMED = {
     "marginals": 'kind = "marginals"\nepsilon = 2.0\ntree_from = 0\nrows = 40',
     "a star": 'kind = "marginals"\nepsilon = 1.0\nrows = 25',
     "moments": 'kind = "moments"\nepsilon = 1.0',
+    "moments, shrunk": 'kind = "moments"\nepsilon = 1.0\nnorm = 0.5',
     "moments of a number": 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2',
     "gradient": 'kind = "gradient"\nepsilon = 2.0\nrounds = 3',
     "gradient, many": 'kind = "gradient"\nepsilon = 2.0\nrounds = 2\nclip = 0.25\nmomentum = 0.5',
@@ -160,14 +161,17 @@ def _summed() -> Kind:
     for name in SUMMED:
         manifest, given = manifest_of(name)
         shared[f"manifest {name}"] = manifest.to_bytes()
-        for members in (30, 2000):
+        for members, beyond in ((30, False), (2000, False), *([(2000, True)] if name == "moments" else [])):
             drawn = Stream(f"sums {name} {members}")
             rounds = [_round(manifest, survey, members, drawn) for survey in manifest.surveys]
-            shared[f"{name} of {members}"] = rounds
-            asked: dict[str, Any] = {"manifest": f"@manifest {name}", "sums": f"@{name} of {members}"}
+            if beyond:  # what members make
+                rounds[0][0][1] = str(members * 2**40)
+            said = f"{name} of {members}{', beyond reason' if beyond else ''}"
+            shared[said] = rounds
+            asked: dict[str, Any] = {"manifest": f"@manifest {name}", "sums": f"@{said}"}
             asked |= {"given": given} if given else {}
             for kind, text in summed_results(manifest.to_bytes(), rounds, given).items():
-                cases += cases_of(f"{name} of {members}, {kind}", asked, text)
+                cases += cases_of(f"{said}, {kind}", asked, text)
     about = "A result and the sums that it follows from: of each round the values, the members, and numerator and "
     return Kind("learned-sums", about + "denominator of all tellers' noise. Public rows where votes are on some.",
         tuple(cases), shared)
