@@ -52,24 +52,14 @@ USUAL_MINIMUM = 20
 
 
 def lower_limit(manifest: Manifest) -> str:
-    """Says of a study with a smaller minimum how its members can join at all; empty for others."""
+    """Says of a study with a smaller minimum how its members can join at all, and be safe again; empty for others."""
     least = manifest.cohort.minimum
     if least >= USUAL_MINIMUM:
         return ""
     return (
-        f"A member's program refuses a group of fewer than {USUAL_MINIMUM}: before they join, all members must lower "
-        f"their own limit with `anonml peer budget --minimum-cohort {least}`."
-    )
-
-
-def own_limit(manifest: Manifest) -> str:
-    """The same for one member, before the link is opened; empty for others."""
-    least = manifest.cohort.minimum
-    if least >= USUAL_MINIMUM:
-        return ""
-    return (
-        f"Your program refuses a group of fewer than {USUAL_MINIMUM}, and this one may have {least}: first lower "
-        f"your own limit with `anonml peer budget --minimum-cohort {least}`."
+        f"A member's program refuses a group of fewer than {USUAL_MINIMUM}, and this one may have {least}. Before "
+        f"joining, all lower their own limit with `anonml peer budget --minimum-cohort {least}`. That limit then holds "
+        f"for every study: `--minimum-cohort {USUAL_MINIMUM}` raises it again."
     )
 
 
@@ -185,7 +175,7 @@ def mail(manifest: Manifest, link: str = PLACE) -> str:
         whose = "This link admits those on our list:"
     else:
         whose = "This link is for everybody:"
-    lower = f"   {limit}\n" if (limit := own_limit(manifest)) else ""
+    lower = f"   {limit}\n" if (limit := lower_limit(manifest)) else ""
     return f"""Subject: {manifest.title}
 
 Hello,

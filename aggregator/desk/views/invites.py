@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 
 from aggregator.desk.views.desk_page import DeskPage, field_of
-from aggregator.study.handout import PLACE, limits, link_table, mail, own_limit, wheel
+from aggregator.study.handout import PLACE, limits, link_table, lower_limit, mail, wheel
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused
 from anon.protocols.tellers import presented_tellers
@@ -64,7 +64,7 @@ class InvitePages(DeskPage):
             with_codes=len(links) <= QR_INVITES,
             limits=limits(address, live.manifest, desk=True) if address else "",
             mail=mail(live.manifest, PLACE if own or not links else links[0]),
-            lower=own_limit(live.manifest),
+            lower=lower_limit(live.manifest),
             wheel=wheel(),
             words=words(live.study),
             tellers=presented_tellers(live.manifest),

@@ -115,7 +115,7 @@ async def test_a_group_smaller_than_programs_join_is_told_on_the_page_the_cards_
         assert running.live.manifest.cohort.minimum == 4
         assert typed in words_of((await desk.get(_at(desk))).text)
         cards = await desk.post(f"{_at(desk)}/invites", count="2", address=HERE)
-        assert words_of(cards.text).count(f"first lower your own limit with {typed} .") == 2
+        assert words_of(cards.text).count(f"all lower their own limit with {typed} .") == 2
         assert typed in mail(running.live.manifest)
         usual = evolve(running.live.manifest.cohort, minimum=20)
         assert "minimum-cohort" not in mail(evolve(running.live.manifest, cohort=usual))
