@@ -159,6 +159,7 @@ async def test_a_bad_packet_is_refused_and_changes_nothing(tmp_path: Path) -> No
         assert live.answers.packets.exact() == Counter([*said.values(), "accepted", "accepted", "tag-spent"])
 
 
+@pytest.mark.slow
 async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(
     collecting: tuple[World, list[FakePeer]],
 ) -> None:
@@ -180,6 +181,7 @@ async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(
     assert sum((await running.app._tools.packets.counts(live.study)).values()) == 2
 
 
+@pytest.mark.slow
 async def test_no_packet_is_taken_after_counting_whatever_the_clock_says(
     collecting: tuple[World, list[FakePeer]],
 ) -> None:
@@ -208,6 +210,7 @@ async def test_before_credentials_no_window_is_open(collecting: tuple[World, lis
     assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
 
 
+@pytest.mark.slow
 async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[World, list[FakePeer]]) -> None:
     running, (peer, *_) = collecting
     packet = peer.packet()
@@ -216,6 +219,7 @@ async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[Worl
     assert await running.live.submit(sealed(running.live, packet)) == "accepted"
 
 
+@pytest.mark.slow
 async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple[World, list[FakePeer]]) -> None:
     running, (peer, other, *_) = collecting
     different = [peer.packet() for _ in range(3)]
@@ -227,6 +231,7 @@ async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple
     assert sum((await running.app._tools.packets.counts(running.live.study)).values()) == 2
 
 
+@pytest.mark.slow
 async def test_a_bad_token_does_not_harm_its_batch(collecting: tuple[World, list[FakePeer]]) -> None:
     running, peers = collecting
     packets = [peer.packet() for peer in peers]
@@ -238,6 +243,7 @@ async def test_a_bad_token_does_not_harm_its_batch(collecting: tuple[World, list
     assert words[2] in ("rejected-proof", "wrong-draw")
 
 
+@pytest.mark.slow
 async def test_a_token_of_another_study_is_refused(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:

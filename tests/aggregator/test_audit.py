@@ -347,6 +347,7 @@ def test_the_report_is_made_again_and_the_limits_are_said(finished: Published, t
     assert "--key" not in "\n".join(known.lines()) and known.figures()["key_checked"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.json", "report.html", "fingerprints.txt"])
 def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path: Path, name: str) -> None:
     folder = _exported(finished, tmp_path)
@@ -359,6 +360,7 @@ def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path
     assert audit(folder).ok, "the documents alone are whole"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heads", "documents/1", "contents/1/0", "model.json"])
 @pytest.mark.parametrize("made", ["pipe", "device", "long"])
 def test_a_folder_that_would_be_read_for_ever_is_refused(
@@ -421,6 +423,7 @@ def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) ->
     assert any("aggregator's word" in line for line in counted.lines())
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_the_level_of_the_verdict(finished: Published, tmp_path: Path) -> None:
     """And `--json` says its word."""
     folder = _exported(finished, tmp_path)
@@ -445,6 +448,7 @@ ABOUT_PACKETS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, *ABOUT_PACKETS])
 def test_an_audit_elsewhere_is_given_public_bytes_and_finds_the_same(
     finished: Published, name: str | None, monkeypatch: pytest.MonkeyPatch

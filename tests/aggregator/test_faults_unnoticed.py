@@ -191,6 +191,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.slow
 async def test_a_packet_that_is_gone_while_its_bucket_is_made_stops_the_transcript(
     few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +363,7 @@ def test_no_count_that_still_grows_is_shown_exactly() -> None:
         assert str(Count.shown(number, final=True)) == str(number)
 
 
+@pytest.mark.slow
 async def test_refusals_are_told_in_steps_until_the_collection_closes(running: World) -> None:
     await running.collecting(3)
     for _ in range(STEP + 1):

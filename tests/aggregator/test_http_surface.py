@@ -133,6 +133,7 @@ ELSEWHERE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 async def test_everything_else_is_an_empty_404(served: tuple[World, Place], method: str) -> None:
     running, port = served
@@ -266,6 +267,7 @@ async def test_one_connection_too_many_costs_the_stillest_its_place(limited: Lim
             writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [b"", b"X: y\r\n"], ids=["a short post", "a post that aiohttp reads"])
 async def test_unfinished_bodies_keep_nobody_out(limited: Limited, more: bytes) -> None:
     """They counted as being served: with as many of them as there are places the newest was turned away."""

@@ -23,6 +23,7 @@ here = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @here
 async def test_a_study_is_counted_and_its_locks_hold(postgres: Server, tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text(), database_url=postgres.made()) as world:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from aggregator.cli.main import app as commands
 from aggregator.cli.study import app as studies
 
 
+@pytest.mark.slow
 def test_the_table_shows_the_title(tmp_path: Path) -> None:
     home, run = str(tmp_path / "home"), CliRunner()
     for words in (

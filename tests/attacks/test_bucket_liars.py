@@ -106,6 +106,7 @@ async def live(app: PeerApp, aggregator: FakeAggregator) -> State:
     return app.status()[0].state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lie", "about"), [(unsorted, "roster"), (elsewhere, "roster"), (one_less, "credentials"), (garbage, "credentials")]
 )

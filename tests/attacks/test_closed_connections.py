@@ -45,6 +45,7 @@ async def _come_and_go(port: int, said: bytes) -> None:
     await writer.wait_closed()
 
 
+@pytest.mark.slow
 async def test_closed_connections_leave_no_timer_and_no_handler(running: World) -> None:
     runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
     before = _live_timers()

@@ -66,6 +66,7 @@ def test_a_parquet_file_that_ends_its_reader_is_told_and_nothing_is_imported(tmp
     assert _rows(database) == [(60,)]
 
 
+@pytest.mark.slow
 def test_no_library_of_a_format_is_loaded_beside_the_keys(tmp_path: Path) -> None:
     """Of a whole import of a Parquet file, in a process of its own."""
     pytest.importorskip("pyarrow", reason="pyarrow is missing: install the extra `test`")

@@ -218,6 +218,7 @@ def _faults(path: Path) -> list[str]:
     return faults
 
 
+@pytest.mark.slow
 def test_no_program_is_started_in_another_way() -> None:
     sources = [
         path for side in ("anon", "peer", "aggregator", "bundle") for path in sorted((ROOT / side).rglob("*.py"))

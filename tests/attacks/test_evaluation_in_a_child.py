@@ -355,6 +355,7 @@ async def test_where_there_are_no_child_processes_a_thread_is_heard_at_the_deadl
     assert process.at_once(asking(database, "select age from person"), 30.0) == (60.0,)
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_program_that_brings_its_python_along_is_its_own_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

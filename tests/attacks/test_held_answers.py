@@ -45,6 +45,7 @@ async def until(app: PeerApp, aggregator: FakeAggregator, job: type) -> None:
         aggregator.transcribe()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 async def test_no_fetch_begins_because_an_answer_came(tmp_path: Path, job: type) -> None:
     aggregator = FakeAggregator.with_study(BINNED)

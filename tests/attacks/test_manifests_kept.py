@@ -72,6 +72,7 @@ def peer_of(folder: Path, aggregator: FakeAggregator) -> PeerApp:
     return app
 
 
+@pytest.mark.slow
 async def test_no_manifest_is_parsed_twice_however_many_studies_there_are(
     tmp_path: Path, parsed: Counter[bytes]
 ) -> None:

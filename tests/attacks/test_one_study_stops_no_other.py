@@ -115,6 +115,7 @@ def broken(living: Peer, patch: pytest.MonkeyPatch, error: BaseException) -> lis
     return tried
 
 
+@pytest.mark.slow
 async def test_a_study_whose_packets_cannot_be_made_stops_alone(
     living: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

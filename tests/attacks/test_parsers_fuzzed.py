@@ -32,6 +32,7 @@ def test_what_was_found_before_is_taken_or_refused(name: str) -> None:
             parsers()[name].demand_sound(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_bytes_are_taken_or_refused(name: str) -> None:
     searched(name, 40, random.Random(name))

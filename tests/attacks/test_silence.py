@@ -77,6 +77,7 @@ def sent_at(aggregator: FakeAggregator) -> list[float]:
     return [at for what, _body, at in aggregator.posts if what == "packets"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", range(8))
 async def test_an_aggregator_that_is_away_for_most_of_a_window_gets_the_packet(tmp_path: Path, turn: int) -> None:
     """Away from the closing on: the checks wait as well. Before, most packets were lost without any attempt."""

@@ -24,6 +24,7 @@ TOO_LONG = (
 ROWS = [{"age": age, "cups": "many", "tired": age > 50} for age in (20, 60)]
 
 
+@pytest.mark.slow
 def test_a_query_beyond_the_bounds_counts_as_missing_and_the_simulation_goes_on() -> None:
     text = DECLARED.format()
     proposal = parse_proposal(text.replace("SELECT cups FROM person", TOO_LONG))

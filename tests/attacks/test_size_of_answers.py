@@ -41,6 +41,7 @@ async def answered(folder: Path, row: tuple[object, ...]) -> tuple[Study, int, i
     return study, pages, app._home.store_path.stat().st_size
 
 
+@pytest.mark.slow
 async def test_the_store_takes_as_much_room_for_every_record(tmp_path: Path) -> None:
     sizes = {(await answered(tmp_path / str(number), row))[1:] for number, row in enumerate(VALUES)}
     assert len(sizes) == 1

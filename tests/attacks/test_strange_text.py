@@ -186,6 +186,7 @@ def test_the_terminals_consent_screen_shows_hidden_characters(
     assert _bad(out) == set() and "<U+3164>" in out and "<U+E0041>" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["title", "purpose", "contact"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_no_text_fills_its_line_and_begins_one_of_ours(

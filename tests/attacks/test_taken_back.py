@@ -82,6 +82,7 @@ async def test_who_deletes_and_stays_sends_the_same_packets_at_the_same_cost(
     assert traces(tmp_path / "delete") == []
 
 
+@pytest.mark.slow
 async def test_after_evaluation_the_owner_chooses_whether_answers_are_kept(tmp_path: Path) -> None:
     for choice, kept in ((Choice.GO_ON, NUMBER), (Choice.MISSING, None)):
         aggregator = FakeAggregator.with_study(PAPER)
@@ -230,6 +231,7 @@ def _litter(home: Path) -> None:
         (home / name).write_bytes(b"stays")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tell", [True, False])
 async def test_erasing_everything_leaves_the_ledger_and_not_one_byte_of_the_rest(tmp_path: Path, tell: bool) -> None:
     app, aggregators, needles = await _full_home(tmp_path)

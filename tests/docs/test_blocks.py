@@ -45,6 +45,7 @@ def test_a_block_that_cannot_be_read_is_seen(language: str, text: str) -> None:
     assert unread(block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_block_names_its_language_and_can_be_read(block: Block) -> None:
     assert block.language in LANGUAGES and unread(block) == ""

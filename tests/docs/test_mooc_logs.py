@@ -41,6 +41,7 @@ def test_the_seed_decides_everything(cohort: list[Student]) -> None:
     assert cohort != list(generate(STUDENTS, seed=6))
 
 
+@pytest.mark.slow
 def test_every_line_has_the_fields_of_a_tracking_log(records: list[dict[str, Any]]) -> None:
     for record in records:
         assert {"username", "event_source", "event_type", "time", "session", "event", "context", "ip", "agent", "host",
@@ -52,6 +53,7 @@ def test_every_line_has_the_fields_of_a_tracking_log(records: list[dict[str, Any
         assert course.START <= _moment(record) < course.START + timedelta(weeks=course.WEEKS, days=1)
 
 
+@pytest.mark.slow
 def test_browser_events_hold_text_and_server_events_an_object(records: list[dict[str, Any]]) -> None:
     for record in records:
         kind, event = record["event_type"], record["event"]

@@ -119,6 +119,7 @@ def _within(noise: Noise) -> bool:
     return noise.least <= noise.distance <= noise.most
 
 
+@pytest.mark.slow
 def test_a_party_of_one_label_says_it_of_everybody() -> None:
     scene = parties.scene("averaging", FEW, 3, None)
     study, no = manifest_of(scene), np.flatnonzero(scene.train.labels == 0)

@@ -123,6 +123,7 @@ def test_the_chain_is_written_as_it_was(study: Path) -> None:
     assert encode_chain(parse_chain(heads, manifest.aggregator_key, manifest.study_id)) == heads
 
 
+@pytest.mark.slow
 def test_the_audit_recomputes_counts_and_model(study: Path) -> None:
     result = audit(study)
     assert result.ok and result.model_checked, result.lines()

@@ -97,6 +97,7 @@ def test_wrong_labels_are_refused_with_a_reason(tmp_path: Path) -> None:
         infer_study(path, "left", ["maybe"], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "fixed", "lowest", "highest"), [
     (1.0, {"Left": "yes"}, 0.5, 0.5), (4.0, {"Left": "no"}, 0.0, 0.0), (0.001, {}, 0.35, 0.65),
     (1.0, {"Town": ""}, 0.55, 0.85), (4.0, {"Grade": "2", "Town": "x"}, 0.7, 0.85),

@@ -101,6 +101,7 @@ def test_the_command_says_what_was_tested(tmp_path: Path) -> None:
         assert figures["score"] is (text is SCORE) and ("rule_auc" in figures) == (text is SCORE)
 
 
+@pytest.mark.slow
 def test_a_column_that_tells_the_label_is_flagged(tmp_path: Path) -> None:
     """A number that is high for nearly all positives, a text that is the label; the others are not named."""
     generator = np.random.default_rng(2)

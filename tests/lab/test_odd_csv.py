@@ -143,6 +143,7 @@ def test_test_people_whose_numbers_are_words_are_refused(tmp_path: Path) -> None
         people_of(proposal, test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_of_a_thousand_columns_the_first_are_asked_about_and_the_others_are_named(
     tmp_path: Path, epsilon: float

@@ -142,6 +142,7 @@ def tiny_network(folder: Path) -> Path:
     return folder / network.FILE
 
 
+@pytest.mark.slow
 def test_transfer_on_a_tiny_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("PUBLIC", 200), ("REHEARSED", 88), ("PARTIES", (5,)), ("ALONE", 3)):
         monkeypatch.setattr(network, name, value)

@@ -34,6 +34,7 @@ def test_features_that_are_computed_are_named() -> None:
     assert (computed(proposal), computed(changed)) == ((), ("hours",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "said"), [
     ("0 0 0 0", "all 4 people count as negative"), ("1 1 1 1", "all 4 people count as positive"),
     ("perhaps 7 8 9", "all 4 people count as negative"), ("0 1 0 1", ""),

@@ -89,6 +89,7 @@ def test_each_guarantee_says_what_it_rests_on() -> None:
     assert "stand in" not in words
 
 
+@pytest.mark.slow
 def test_a_plan_of_what_staff_expect_names_the_design_that_starts_from_it() -> None:
     planned = found(proposal=parse_proposal(sum_study(RULE, tellers(entries=False))))
     said = 'kind = "rule" in place of "tables-sum" starts from what staff expect of 2 features'

@@ -37,6 +37,7 @@ def test_a_line_of_the_old_table_stays_where_no_new_one_has_its_names() -> None:
     assert section_of(OLD, "### Below") == "low" and section_of(OLD, "## One").startswith("first\n\n### Below")
 
 
+@pytest.mark.slow
 def test_without_results_no_page_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closing, "kept_rows", lambda: Findings({}))
     rows, parties, groups = ((DOCS / f"{name}.md").read_text("utf-8") for name in (
@@ -55,6 +56,7 @@ def test_without_results_no_page_changes(tmp_path: Path, monkeypatch: pytest.Mon
     assert adult.lines[1].points[0] == (0.03125, 0.2434, 0.0076) and spambase.lines[1].level == 0.1273
 
 
+@pytest.mark.slow
 def test_without_results_the_papers_page_keeps_tables_and_verdicts(tmp_path: Path) -> None:
     page = pytest.importorskip("benchmarks.paper.page", reason="matplotlib is in the bench extra")
     text = (DOCS / "results.md").read_text("utf-8")

@@ -110,6 +110,7 @@ def test_epsilons_are_those_of_the_manifest(people, others):
     assert paper.epsilon_eq6 == pytest.approx(4.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_figures(people, others):
     first, again, other = (simulate(proposal(), people, 3, seed, others, peers=500) for seed in (1, 1, 2))
     assert first == again
@@ -240,6 +241,7 @@ def test_the_census_studies_cost_what_they_say(name, record, per_attribute):
     assert any(survey.kind != "histogram" for survey in manifest.surveys)
 
 
+@pytest.mark.slow
 def test_a_study_without_binning_has_declared_cuts(people, others):
     study = proposal()
     declared = evolve(study, features=(evolve(study.features[0], bins=0, cuts=(60.0,)), *study.features[1:]))

@@ -105,6 +105,7 @@ def test_shuffled_labels_show_nothing() -> None:
     assert abs(found.auc_mean - 0.5) < 4 * found.auc_se and "auc_alone" not in found.figures()
 
 
+@pytest.mark.slow
 def test_without_noise_the_model_is_the_mean_of_what_parties_send(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (linear_sums, parties):
         monkeypatch.setattr(module, "simulated_noise", lambda *_: 0)
@@ -139,6 +140,7 @@ def test_the_models_spread_as_the_plan_says(name: str) -> None:
     assert declared is not None and scales == pytest.approx(declared, rel=0.1)
 
 
+@pytest.mark.slow
 def test_groups_are_drawn_anew_and_hold_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise the mean of all groups' weights is that of all parties, if groups have one size."""
     monkeypatch.setattr(parties, "simulated_noise", lambda *_: 0)
@@ -191,6 +193,7 @@ def test_members_of_one_record_each_add_up_without_tellers() -> None:
     assert found.auc_mean > 0.7 and found.auc_alone is None and found.peers > 300
 
 
+@pytest.mark.slow
 def test_the_next_step_is_said() -> None:
     study = parse_proposal(STUDIES["averaging"])
     with pytest.raises(Malformed, match="by --person"):

@@ -41,6 +41,7 @@ def people(count: int, seed: int = 5):
     return people_from_values(STUDY.label, (({"age": a, "sleep": s, "cups": "some"}, int(t)) for a, s, t in rows))
 
 
+@pytest.mark.slow
 def test_an_effect_is_found_and_the_cost_is_told() -> None:
     found = simulate(STUDY, people(600), 5, 1, people(2000, 6))
     assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1
@@ -48,11 +49,13 @@ def test_an_effect_is_found_and_the_cost_is_told() -> None:
     assert "epsilon_record" not in found.figures()
 
 
+@pytest.mark.slow
 def test_a_study_that_draws_rows_is_simulated_by_the_model_beside_them() -> None:
     found = simulate(parse_proposal(sum_study(MARGINALS, tellers(entries=False))), people(600), 5, 1, people(2000, 6))
     assert 0.75 < found.auc_mean <= 0.82 and found.shown == 1 and "central epsilon 1 at delta" in found.cost
 
 
+@pytest.mark.slow
 def test_shuffled_labels_show_nothing() -> None:
     found = simulate(STUDY, people(600), 40, 1, people(2000, 6), shuffle_labels=True, ceilings=False)
     assert abs(found.auc_mean - 0.5) < 4 * found.auc_se and found.shown < 0.3
@@ -150,6 +153,7 @@ def test_a_number_that_is_predicted_is_refused_with_the_next_step() -> None:
         learn_summed(linear(MOMENTS), people(10), np.random.default_rng(1))
 
 
+@pytest.mark.slow
 def test_the_example_can_be_looked_at() -> None:
     study = load_proposal(ROOT / "examples" / "census" / "sums.toml")
     manifest = resolve(drafted(study), NO_KEYS, 1)

@@ -19,6 +19,7 @@ from tests.lab.paper_people import made_up
 ADDITIVE = Learning("additive", "soft", "auc", 0, 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "learning"),
     [

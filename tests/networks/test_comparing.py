@@ -15,6 +15,7 @@ from tests.support.stories import signed
 from tests.support.victims import scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["roster", "credentials", "thresholds", "edges"])
 def test_a_consistent_lie_about_any_document_shows_in_the_words(kind: str, tmp_path: Path, command) -> None:
     with scene(kind, tmp_path) as stage, stage.another_home("victim") as home:

@@ -102,6 +102,7 @@ async def test_where_too_many_drop_out_nothing_opens(tmp_path: Path, turn: int) 
             assert status.spent == (world.live.manifest.epsilon if turn > 0 else 0), number
 
 
+@pytest.mark.slow
 def test_the_noise_of_each_member_is_that_of_the_manifest(finished: Finished) -> None:
     """The squares of ten entries: less than a tenth, or more than forty times, of one variance comes once in 1e5."""
     study, pages = finished
@@ -121,6 +122,7 @@ def test_the_noise_of_each_member_is_that_of_the_manifest(finished: Finished) ->
     assert variance / 10 < squares < 50 * variance
 
 
+@pytest.mark.slow
 def test_where_too_few_signed_a_member_opens_nothing(finished: Finished) -> None:
     """One whose board has too few signers writes zeros, and its mail is full."""
     study, pages = finished

@@ -26,6 +26,7 @@ def home(tmp_path: Path, command) -> Path:
     return command.home
 
 
+@pytest.mark.slow
 def test_a_peers_home_takes_the_aggregators_part(home: Path, command) -> None:
     assert (home / AGGREGATOR / "signing.key").stat().st_mode & 0o777 == 0o600
     assert (home / AGGREGATOR).stat().st_mode & 0o777 == 0o700
@@ -98,6 +99,7 @@ async def test_a_restore_replaces_no_living_aggregator(home: Path, tmp_path: Pat
     assert marker.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["aggregator/../peer.sqlite", "aggregator/a/b", "aggregator/.x", "aggregator/", "x"])
 async def test_a_backup_with_other_names_is_none(home: Path, tmp_path: Path, command, name: str) -> None:
     import zipfile

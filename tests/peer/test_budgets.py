@@ -186,6 +186,7 @@ def test_rho_is_shown_as_an_epsilon_rounded_up_with_its_odds() -> None:
     assert local == "epsilon 1: the odds of anything about you move by at most a factor of 2.72"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amount", [1, NANO // 10, NANO // 10 + 1, 3 * NANO // 10])
 @pytest.mark.parametrize("known", [0, NANO // 10, 3 * NANO // 10])
 def test_an_advised_limit_allows_what_it_was_advised_for(known: int, amount: int) -> None:

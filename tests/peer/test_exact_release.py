@@ -41,6 +41,7 @@ ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 PROTOCOLS = with_toy(exact_sum.PROTOCOL)
 
 
+@pytest.mark.slow
 async def test_a_whole_life_of_two_rounds(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS)
     app = peer(tmp_path, aggregator)

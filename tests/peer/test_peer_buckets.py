@@ -203,6 +203,7 @@ async def test_a_machine_that_slept_draws_the_times_of_its_buckets_anew(few: Non
     assert len(set(times)) == len(times) == 3 and all(at > slept for at in times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 7.0, 70.0, 300.0])
 async def test_no_answer_moves_the_instant_at_which_a_peer_goes_on(
     delay: float, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ def contributed(aggregator: FakeAggregator) -> tuple[int, ...]:
     return tuple(prio3.unshard([prio3.aggregate([prio3.verify_next(state, message)]) for state, _ in begun]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [0, NEEDED - 1, NEEDED])
 async def test_no_number_of_records_decides_whether_a_peer_enrols(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int
@@ -72,6 +73,7 @@ async def test_no_number_of_records_decides_whether_a_peer_enrols(
     assert ran
 
 
+@pytest.mark.slow
 async def test_data_that_shrinks_after_a_yes_is_sent_as_ever(tmp_path: Path) -> None:
     """Kept, short of the least, and gone altogether: as many packets of the same sizes, at the same charge. Each holds
     the vector of what is there."""

@@ -34,6 +34,7 @@ def test_what_is_settled_never_moves_and_only_a_queued_packet_is_attempted() -> 
     assert charging == [(None, PacketEvent.JOURNALLED)], "charged once, and before anything can leave"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", Status)
 async def test_the_store_moves_a_packet_along_the_table_alone(tmp_path: Path, status: Status) -> None:
     aggregator = FakeAggregator.with_study()

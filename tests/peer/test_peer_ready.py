@@ -47,6 +47,7 @@ def early(count: int) -> bytes:
     return bytes([0x60 | drawn[0] >> 3]) + drawn[1:] if count == 8 else drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "connections"), [(DECLARED, 1), (COVERED, 3)], ids=["packets", "with cover"])
 @pytest.mark.parametrize("fails", [MAX_ATTEMPTS + 2, inf], ids=["comes back", "stays away"])
 async def test_a_tor_that_is_down_costs_no_attempt(tmp_path: Path, text: str, connections: int, fails: float) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from anon.accounting.statement import ACCEPTED, ENROLLED, Batch, account, for_owner, in_words
 from tests.peer.test_peer_backup import closed, joined
 from tests.support.fake_aggregator import FakeAggregator, advance
@@ -28,6 +30,7 @@ async def test_the_receipt_counts_the_enrolled_and_then_the_accepted(tmp_path: P
     assert any("1 accepted packets" in line for line in in_words(found))
 
 
+@pytest.mark.slow
 def test_figures_that_all_are_the_local_epsilon_are_one_sentence_for_the_owner() -> None:
     manifest = FakeAggregator.with_study().manifest
     few = for_owner(account(manifest, Batch((1,), ACCEPTED)))

@@ -157,6 +157,7 @@ def test_another_surveys_vector_is_not_shared() -> None:
         shared(manifest_of(TABLES), [0] * 22)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["altered", "of another round", "of another study", "too short", "nothing"])
 def test_sums_that_do_not_verify_stop_the_peer(fault: str) -> None:
     study = manifest_of(GRADIENT)

@@ -51,6 +51,7 @@ async def test_the_sums_of_each_round_are_fetched_once(tmp_path: Path) -> None:
     assert await fetched(*await collecting(tmp_path)) == [1, 1, 1, 0]
 
 
+@pytest.mark.slow
 async def test_documents_beyond_what_is_kept_are_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchanges, "MOST_KEPT", 100)
     assert await fetched(*await collecting(tmp_path)) == [3, 2, 1, 0]

@@ -91,6 +91,7 @@ def test_the_json_has_them_too(tmp_path: Path) -> None:
     assert any(CHECK in line for line in plain["statements"])
 
 
+@pytest.mark.slow
 async def test_the_page_has_them_before_the_question(tmp_path: Path) -> None:
     async with visited(tmp_path, sum_study(MOMENTS)) as page:
         page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))
@@ -114,6 +115,7 @@ def test_the_sentence_says_on_how_many_the_promise_rests(spare: bool, rests: str
 # Remembered words
 
 
+@pytest.mark.slow
 async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +151,7 @@ async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(
     )
 
 
+@pytest.mark.slow
 async def test_the_page_warns_beside_the_teller(tmp_path: Path) -> None:
     async with visited(tmp_path, sum_study(MOMENTS, told([entry(0, "clinic"), offer(2, "students")]))) as page:
         study = page.aggregator.manifest

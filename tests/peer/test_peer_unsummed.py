@@ -54,6 +54,7 @@ async def sent(folder: Path, aggregator: FakeAggregator, **settings: object):
     return app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", Why)
 async def test_the_owner_hears_why_and_what_it_cost(why: Why, tmp_path: Path) -> None:
     aggregator = a_study()
@@ -114,6 +115,7 @@ async def _until_sent(page: Visited) -> None:
     await advance(page.peer, aggregator, aggregator.manifest.surveys[-1].window.closes)
 
 
+@pytest.mark.slow
 async def test_the_page_says_it_and_offers_no_model(tmp_path: Path) -> None:
     async with visited(tmp_path, sum_study(TABLES)) as page:
         page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))

@@ -55,6 +55,7 @@ def test_all_have_the_same_say_where_nothing_is_weighed() -> None:
     assert sum(part.amount for part in score.moved_by) == pytest.approx(2 * score.probability - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_model_turned_round_is_left_out_with_the_reason(weighted: bool) -> None:
     """Of the same length as a right one: no check of lengths can see it."""

@@ -95,6 +95,7 @@ def test_a_model_comes_back_from_its_json_and_predicts(design: str) -> None:
     assert all(0 <= model.predict({"age": value}).probability <= 1 for value in (None, float("nan"), "x", -1e300))
 
 
+@pytest.mark.slow
 def test_tables_give_the_model_of_the_learner() -> None:
     study = manifest_of(TABLES)
     documents, (values,) = published(study)
@@ -209,6 +210,7 @@ def test_the_report_tells_what_one_liar_in_a_hundred_could_do_from_a_hundred_mem
     assert "of the members lied" in many and "of the members lied" not in few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, GRADIENT])
 def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None:
     study = manifest_of(design)

@@ -78,6 +78,7 @@ def right(model: LinearModel) -> float:
     return sum((model.predict(one.values).probability >= 0.5) == bool(one.label) for one in tested) / len(tested)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["record", "person"])
 def test_the_mean_of_members_models_is_the_model(unit: str) -> None:
     study = averaging(unit)
@@ -90,6 +91,7 @@ def test_the_mean_of_members_models_is_the_model(unit: str) -> None:
     assert right(model) > 0.8 and not study.given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classifier", ["logistic", "nearest", "tree"])
 def test_votes_on_public_rows_become_a_model(classifier: str) -> None:
     study = transfer(classifier)
@@ -97,6 +99,7 @@ def test_votes_on_public_rows_become_a_model(classifier: str) -> None:
     assert right(learned(study, [people(number) for number in range(8)], public())) > 0.8
 
 
+@pytest.mark.slow
 def test_no_records_and_one_class_are_vectors_like_others() -> None:
     """Whatever a member holds: the length is the study's, and the norm is what its proof states."""
     strange = [Record({"age": value, "sleep": "x"}, value) for value in (None, float("nan"), 1e300)]
@@ -190,6 +193,7 @@ def test_the_fewest_records_of_weights_are_the_least_that_the_study_declares(des
             check_study(evolve(study, records=Records(40, "person", least)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [MOMENTS, masks_study.MOMENTS])
 def test_other_surveys_leave_the_least_to_the_study(design: str) -> None:
     study = demanding(design)
@@ -217,6 +221,7 @@ def test_a_study_file_that_cannot_run_says_what_to_change(name: str) -> None:
         parse_proposal(text)
 
 
+@pytest.mark.slow
 def test_an_owner_reads_what_leaves() -> None:
     for study, words in ((averaging(), "fits a model to your records"), (transfer(), "votes on 60 public rows")):
         assert words in " ".join(map(str, protocol_of(study).odds(study)))

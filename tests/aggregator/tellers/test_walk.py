@@ -93,6 +93,7 @@ async def a_round(
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tellers", [2, 3, 4])
 async def test_every_packet_is_summed(tmp_path: Path, tellers: int) -> None:
     made = await a_round(tmp_path, tellers)
@@ -260,6 +261,7 @@ async def test_two_lists_are_evidence_before_any_teller_is_asked_for_its_noise(t
     assert all("noise" not in teller.calls for teller in made.tellers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["admit", "settle", "list", "noise"])
 async def test_a_teller_whose_disk_is_full_is_waited_for(tmp_path: Path, call: str) -> None:
     """Nothing of it was said, so the same sum is made once there is room. `test_teller_home` fills a real journal's

@@ -147,6 +147,7 @@ def test_every_ordered_pair_of_inputs_is_bounded_by_one_curve(case: str) -> None
                 assert curve.delta(math.log(factor)) >= float(hockey_stick(one, other, factor)) * (1 - 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centre", [Fraction(1, 1000), Fraction(1, 3), Fraction(999, 1000)])
 def test_one_bit_packets_hide_as_the_response_beneath_them(centre: Fraction) -> None:
     """Others and the peer itself answer mixtures of the two signs, as rounding makes them: never past the signs'
@@ -175,6 +176,7 @@ def test_the_bound_of_binary_response_among_few_is_nearly_exact() -> None:
             assert curve.delta(math.log(factor)) <= 2.5 * float(true) + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crowd", [Crowd(0.6, 0.25), Crowd(0.4, 0.5), Crowd(0.7, 0.2, 0.1), Crowd(0.5, 0.1, 0.05, 0.4)])
 @pytest.mark.parametrize("honest", [1, 2, 5, 12, 18])
 def test_the_coarse_curve_is_above_the_exact_sum_and_close_to_it(crowd: Crowd, honest: int) -> None:

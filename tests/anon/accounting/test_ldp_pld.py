@@ -89,6 +89,7 @@ def test_connected_points_lie_above_the_curve_and_near_it() -> None:
         assert true - 1e-12 <= loss.delta(epsilon) <= true * 1.02 + 1e-6
 
 
+@pytest.mark.slow
 def test_two_slots_cost_more_than_one_and_less_than_twice() -> None:
     rows = [(build("krr", 8, nano(1)), 1)]
     one, two, many = (central([rows] * count, [5000] * count, count * NANO).epsilon for count in (1, 2, 12))

@@ -128,6 +128,7 @@ def with_one_wrong_equation(member: Member) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_one_wrong_equation_is_named_whichever_it_is(member: Member, second: Verifier, good: list[Item]) -> None:
     for name, token in with_one_wrong_equation(member).items():
         bad = (token, CONTEXT, PRESENTATION)
@@ -166,6 +167,7 @@ def test_announcements_of_others_and_swapped_ones_are_refused(
     assert {item for item, one in outcomes.items() if said(one) == "RejectedProof"} == set(bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", SEVEN)
 def test_a_small_order_in_any_point_passes_no_batch(
     which: str, member: Member, second: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch

@@ -139,6 +139,7 @@ def test_multiples_at_the_edges(value: int) -> None:
     assert multiexp([mine, mine, mine], [own, own, own]) == mine * own * Scalar(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 17])
 def test_sums_of_multiples(count: int) -> None:
     for _ in range(4):
@@ -249,6 +250,7 @@ def test_g2_is_decoded_as_the_native_library_and_our_rules_do() -> None:
     assert all(verdicts[:4]) and len(outside_g2()) > 20 and not any(is_fine(G2, one) for one in outside_g2())
 
 
+@pytest.mark.slow
 def test_small_subgroups_of_the_curve_are_outside() -> None:
     """One point of each prime order that divides the cofactor, 3 * 11^2 * 10177^2 * 859267^2 * 52437899^2."""
     cofactor = (PARAMETER + 1) ** 2 // 3

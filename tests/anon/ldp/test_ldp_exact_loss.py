@@ -49,6 +49,7 @@ def likelihoods(mechanism: Mechanism) -> list[list[Fraction]]:
     return [[mechanism.likelihood(category, report) for category in categories] for report in every_report(mechanism)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "m", "epsilon"), SMALL)
 def test_the_worst_ratio_over_all_reports_is_the_stated_epsilon_and_within_the_target(
     name: str, m: int, epsilon: str

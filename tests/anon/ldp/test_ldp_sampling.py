@@ -36,6 +36,7 @@ def test_seeded_reports_fit_the_exact_likelihoods(name: str, m: int, epsilon: fl
     assert statistic < chi2.isf(FALSE_ALARM, freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_reports_from_the_operating_system_fit_too(name: str) -> None:
     """Not seeded: false alarm 1e-9 in each run."""
@@ -43,6 +44,7 @@ def test_reports_from_the_operating_system_fit_too(name: str) -> None:
     assert statistic < chi2.isf(1e-9, freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_estimates_from_many_peers_scatter_as_variance_says(name: str) -> None:
     """60 cohorts of 300: the standardised squares of a cell sum to a chi-square of 60, two-sided at FALSE_ALARM."""

@@ -57,6 +57,7 @@ def test_the_rounding_term_is_attained(length: int, odd: int) -> None:
         assert squares(scaling.integers([Fraction(odd, 20)] * length)) == longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbours", "factor"), [("add-remove", 1), ("replace-one", 4)])
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_search_over_neighbours_reaches_the_sensitivity_and_never_passes_it(

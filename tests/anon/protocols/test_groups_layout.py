@@ -109,12 +109,14 @@ def test_a_study_file_that_cannot_run_says_what_to_change(name: str) -> None:
         parse_proposal(text)
 
 
+@pytest.mark.slow
 def test_an_entry_holds_the_noise_of_the_smallest_epsilon() -> None:
     study = manifest(groups_study(epsilon=0.000000001, aggregations=10, receivers=4))
     check_study(study)
     assert longest(weights_of(weights_survey(study)), 60, grouping_of(study.part)) < 2**63
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregations", [1, 3, 10])
 def test_the_charge_is_of_as_many_sums_with_the_noise_of_one_receiver(aggregations: int) -> None:
     """The epsilon is that of the file, however many aggregations share it, and however many receivers add noise."""
@@ -136,6 +138,7 @@ def test_each_aggregation_is_a_session_of_three_rounds() -> None:
     assert [one.name for one in rounds][::3] == ["telling keys", "telling sums, 1 of 2", "telling sums, 2 of 2"]
 
 
+@pytest.mark.slow
 def test_the_result_fits_its_bound() -> None:
     """With as many groups as a study can have, and numbers of any length."""
     study = manifest(groups_study(aggregations=10, group=4, minimum=10))
@@ -146,6 +149,7 @@ def test_the_result_fits_its_bound() -> None:
     assert len(body) < protocol_of(study).results(study)[MODEL] < 20 * len(body)
 
 
+@pytest.mark.slow
 def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
     said = " ".join(map(str, (*protocol_of(manifest()).odds(manifest()), charge_of(manifest()).condition)))
     for words in (

@@ -58,6 +58,7 @@ def test_in_a_small_group_more_may_be_lies(needed: int, many: int, liars: int) -
     assert recovered(points, needed, fits) == SECRET
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("needed", "many"), [(54, 80), (54, 68), (7, 10)])
 def test_more_lies_never_tell_a_wrong_secret(needed: int, many: int) -> None:
     """One more than can be taken out, and liars who agree on another secret: none comes, or the true one."""

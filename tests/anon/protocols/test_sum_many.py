@@ -22,6 +22,7 @@ from tests.support.protocols import load_proposal, parse_manifest, parse_proposa
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, manifest_of, many, sum_study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["person", "record"])
 @pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
 def test_a_manifest_says_how_many_records_and_comes_back(design: str, unit: str) -> None:
@@ -123,6 +124,7 @@ def test_too_many_values_for_one_machine_are_refused() -> None:
         parse_proposal(text.replace("[[features]]", f"{extra}[[features]]", 1))
 
 
+@pytest.mark.slow
 def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> None:
     for unit, told, promise in (
         ("record", "summed over your records, 30 at most", "for each of your records by itself, if at least one"),

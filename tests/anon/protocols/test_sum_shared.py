@@ -42,6 +42,7 @@ from tests.support.sums import (
 ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MARGINALS, MOMENTS, SLEEP, GRADIENT, RULE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ALL)
 def test_a_manifest_keeps_its_bytes_and_passes_the_check(design: str) -> None:
     study = manifest_of(design)
@@ -51,6 +52,7 @@ def test_a_manifest_keeps_its_bytes_and_passes_the_check(design: str) -> None:
     assert [teller.name for teller in arrangement_of(study).tellers] == [*NAMES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ALL)
 def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_file(design: str) -> None:
     study = manifest_of(design)
@@ -257,6 +259,7 @@ LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT, RULE])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_refused_with_the_next_step(design: str, lie: str) -> None:
@@ -282,6 +285,7 @@ def test_moments_are_of_features_and_of_the_label_or_a_number() -> None:
 # Words
 
 
+@pytest.mark.slow
 def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
     for design, leaves in ((TABLES, "each of 3 tables"), (MOMENTS, "10 numbers"), (GRADIENT, "leave 3 times")):
         study = manifest_of(design)

@@ -94,6 +94,7 @@ def test_consent_says_that_two_of_three_must_be_honest() -> None:
     assert "two of the tellers “clinic”, “students” and “council” add them up" in protocol.summary(study)
 
 
+@pytest.mark.slow
 def test_consent_to_many_records_says_so_too() -> None:
     study = spared(MOMENTS, many(unit=RECORD))
     assert "for each of your records by itself, if at least two of the three are honest" in " ".join(

@@ -40,6 +40,7 @@ TABLES = {"person": ("age", "name"), "events": ("ts", "kind", "payload")}
 
 
 # The lint alone is tried on queries that copy themselves without end: they would keep the SQL compiler busy.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in (*REFUSED, *MALFORMED) if not name.startswith("copies")])
 def test_static_faults_do_nothing_even_if_nobody_linted(database: Path, name: str) -> None:
     query = {**REFUSED, **MALFORMED}[name]
@@ -103,6 +104,7 @@ def test_values(database: Path, query: str) -> None:
     assert scalar(database, query, 1000) == VALUES[query], "without declared tables"
 
 
+@pytest.mark.slow
 def test_like_bomb_ends_by_its_charge_and_not_by_the_clock(database: Path) -> None:
     text = "a" * 60_000
     import_rows(database.with_name("other.db"), "t", ["a"], [(text,)])

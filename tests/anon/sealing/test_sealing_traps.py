@@ -63,6 +63,7 @@ def test_another_key_or_purpose_opens_nothing(seal: Seal, opener: Opener, info: 
         opener.open(sealed, info)
 
 
+@pytest.mark.slow
 @both
 @each
 @pytest.mark.parametrize(("place", "bit"), [
@@ -91,6 +92,7 @@ def test_what_is_cut_opens_nothing(seal: Seal, opener: Opener) -> None:
             opener.open(sealed[:size], INFO)
 
 
+@pytest.mark.slow
 @both
 @each
 @pytest.mark.parametrize("point", SMALL_ORDERS)
@@ -121,6 +123,7 @@ def test_a_secret_of_another_length_is_our_own_fault(kind: type[Opener]) -> None
     assert "bytes" not in repr(opener) and KEY.hex() not in repr(opener)
 
 
+@pytest.mark.slow
 def test_python_seals_and_opens_for_many_keys() -> None:
     """Random keys and messages: a fault in one coefficient out of thousands would show as one that does not open."""
     for number in range(examples(60)):

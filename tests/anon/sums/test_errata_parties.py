@@ -256,6 +256,7 @@ def voted(votes: Sequence[Sequence[int]], rows: Sequence[Sequence[float]], stren
     return fit([*rows] * len(votes), [vote for member in votes for vote in member], strength)
 
 
+@pytest.mark.slow
 def test_hamm_2_both_sensitivities_are_halved_for_the_logistic_loss() -> None:
     """l(-z) - l(z) = z. One member's votes move the minimum of `soft` by 1 / (M lambda), and that of the majority by
     1 / lambda."""

@@ -134,6 +134,7 @@ def records_of(genes: Genes) -> Records:
     return rows, labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("others", "fewest"), [(0, 1), (0, 3), (1, 3), (2, 3), (3, 3), (5, 1)])
 def test_a_search_never_passes_the_stated_sensitivity(others: int, fewest: int) -> None:
     """A record in place of another, and one more: below, at and above `fewest`, and after none.

@@ -297,6 +297,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_message_ends_the_study_in_its_round(name: str) -> None:
     survey, lie, ends = BAD[name]
@@ -362,6 +363,7 @@ def test_the_same_randomness_gives_the_same_bytes() -> None:
     assert Table().play().documents != Table(seed=b"another").play().documents
 
 
+@pytest.mark.slow
 def test_a_size_that_was_late_is_the_one_that_noise_is_drawn_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A party whose records were not read in time counts as one of the fewest: its noise is for so few too, though its
     records are there later."""

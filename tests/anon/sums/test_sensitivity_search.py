@@ -91,6 +91,7 @@ def starts_of(sums: MomentSums, rows: int) -> list[Genes]:
     return [*(filled[0] * rows + filled[1] * rows, turned[0] * rows + turned[1] * rows), *drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("sums", MOMENTS)
 def test_moments_of_a_record(sums: MomentSums, neighbours: Neighbours) -> None:
@@ -147,6 +148,7 @@ def test_rounding_an_average_needs_its_term() -> None:
 GRADIENTS = [(1, 64, Fraction(1, 4)), (4, 100, Fraction(1)), (9, 40, Fraction(3, 2)), (3, 3, Fraction(1, 2))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("unit", ["person", "record"])
 @pytest.mark.parametrize("form", GRADIENTS)

@@ -91,6 +91,7 @@ def granted(teller: Teller, asked: Iterable[tuple[int, bytes]], world: Spared) -
     return frozenset(signed)
 
 
+@pytest.mark.slow
 def test_one_dishonest_teller_completes_two_sums_at_most(tmp_path: Path) -> None:
     """Exhaustive: every dishonest teller or none, every pair, two lists of each, in every order to each honest teller.
 

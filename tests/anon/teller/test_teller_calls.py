@@ -308,6 +308,7 @@ async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str
         assert (await post(port, path, None if method == "GET" else ENTRY, method))[:2] == (404, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), bytes(range(200))]
 )

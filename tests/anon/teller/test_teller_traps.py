@@ -88,6 +88,7 @@ def counted(world: World, packets: list[Packet], number: int = 0) -> frozenset[b
 # A sender that lies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("teller", "place"), [(0, 3), (0, 200), (0, -1), (1, 0), (1, 40)], ids=str)
 def test_a_changed_bit_in_a_share_is_not_counted(tmp_path: Path, teller: int, place: int) -> None:
     """Vector, proof and blind of the leader; seed and blind of the helper."""
@@ -115,6 +116,7 @@ def test_a_changed_bit_in_the_joint_randomness_is_not_counted(tmp_path: Path, pl
     assert counted(world, packets) == {packet.tag for packet in packets[1:]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vector",
     [[1, 1, 1, 0, 0], [0, 0, 1, 0, 0], [5, -4, 1, 0, 0], [1, 0, 0, 0, 1 << 64]],

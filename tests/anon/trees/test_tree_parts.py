@@ -362,6 +362,7 @@ def test_the_text_of_another_plan_is_refused() -> None:
 # As printed
 
 
+@pytest.mark.slow
 def test_the_printed_tree_has_the_leaves_that_its_expectation_says() -> None:
     """With four levels, the mean of 300 trees lies within five standard errors of the exact mean."""
     wide = NumberAttribute("wide", tuple(range(65)))

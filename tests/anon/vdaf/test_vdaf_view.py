@@ -66,6 +66,7 @@ def test_all_shares_together_are_not_uniform() -> None:
     assert statistic(cells) > 4 * LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("circuit", "measurements"), [
     (Count(SEVENTEEN), ([0], [1])),
     (Blocks((3,), 1, SEVENTEEN), ([0], [1], [2])),

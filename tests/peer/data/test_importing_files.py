@@ -208,6 +208,7 @@ def test_no_file_and_the_data_file_itself(database: Path, tmp_path: Path) -> Non
         import_file(database, database)
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_is_stopped_in_bounded_memory(database: Path, tmp_path: Path) -> None:
     """100 MB without a line break, and 100 MB of lines, from a small file each; the limit is 1 MB."""
     for name, unit in (("one.csv.gz", b"a" * 1_000_000), ("many.csv.gz", (b"1" * 99 + b"\n") * 10_000)):

@@ -22,6 +22,7 @@ from tests.support.visiting import visited
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 async def test_a_job_is_read_and_answered_on_the_page(tmp_path: Path) -> None:
     of = terms(title="Hearts & <b>minds</b>")
     place = f"/federated/{of.job.hex()}"
@@ -68,6 +69,7 @@ def _told(*arguments: str, answer: str = "") -> str:
     return " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_a_job_is_read_and_answered_in_the_terminal(tmp_path: Path) -> None:
     home = ("--home", str(tmp_path / "home"))
     assert "no federated job asks here" in _told(*home)

@@ -59,6 +59,7 @@ def test_counts_at_the_claim_raise_an_alarm_no_oftener_than_the_error(delta: flo
     assert 20 < sum(refuted(both, 1.0, delta, 0.05) for both in zip(*parts, strict=True)) <= 72
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [0, 4, 5])
 def test_the_last_test_is_of_all_its_stages_or_of_none(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A weight that moves to other counts after these were seen would raise more alarms than the error allows."""
@@ -129,6 +130,7 @@ OUTPUTS: dict[str, list[object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_what_a_reproduction_reads_is_what_was_counted(kind: str) -> None:
     """Each column of the table is its own line of Python, applied to each output."""

@@ -117,6 +117,7 @@ async def test_counts_move_in_steps_until_collection_has_closed(desk: Desk) -> N
     assert "enrolled fewer than 50" in words_of((await desk.get("/")).text)
 
 
+@pytest.mark.slow
 async def test_a_group_below_fifty_is_not_told_as_fewer_than_fifty_of_it(desk: Desk) -> None:
     await _of(desk).collecting(8)
     page = words_of((await desk.get(_at(desk))).text)

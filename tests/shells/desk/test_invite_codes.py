@@ -40,6 +40,7 @@ def seen(lines: list[str]) -> str:
     return text_in_picture(written.getvalue())
 
 
+@pytest.mark.slow
 def test_the_terminal_draws_each_link_and_says_it(tmp_path: Path) -> None:
     home, run = str(tmp_path / "home"), CliRunner()
     for words in (

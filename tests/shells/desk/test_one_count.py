@@ -27,6 +27,7 @@ async def _lines(running: World, home: Path, capsys: pytest.CaptureFixture[str])
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 async def test_five_who_enrolled_are_as_many_on_every_surface(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ printed = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [qr_svg, qr_drawing, code])
 @pytest.mark.parametrize("width", [CARD, 176, 412, 1280])
 def test_a_code_is_whole_at_any_width(draw: object, width: int) -> None:

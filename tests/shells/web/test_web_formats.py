@@ -57,6 +57,7 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], str, str, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 async def test_every_listed_format_is_shown_before_it_is_kept(page: Visited, tmp_path: Path, name: str) -> None:
     make, says, table, rows = FORMATS[name]

@@ -48,6 +48,7 @@ async def test_leaving_is_told_in_the_pages_language(german: Visited) -> None:
     assert "not on its list" not in words and "Den Bericht lesen" not in words, "no report exists before the end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "kept"), [("2,5", "2.5"), ("2.5", "2.5"), ("3", "3")])
 async def test_a_limit_is_read_as_the_page_writes_it(german: Visited, typed: str, kept: str) -> None:
     await german.submit("/budget", "/budget", per_study=typed)

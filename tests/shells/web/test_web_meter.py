@@ -52,6 +52,7 @@ def widths(got: Got) -> tuple[float, float]:
     return found["spent"], found["reserved"]
 
 
+@pytest.mark.slow
 async def test_the_meter_equals_the_ledger_from_the_yes_to_the_end(page: Visited) -> None:
     await _equal_everywhere(page)
     page.server.site.invites[page.aggregator.study] = page.aggregator.invite
@@ -116,6 +117,7 @@ async def test_a_budget_lowered_below_what_is_held_shows_nothing_left(page: Visi
     assert sum(widths(got)) <= 100
 
 
+@pytest.mark.slow
 async def test_the_limits_of_another_budget_have_a_form_of_their_own(page: Visited) -> None:
     assert "Another budget" not in (await page.get("/budget")).words
     asked = await page.get("/budget?measure=zcdp&unit=record")
@@ -155,6 +157,7 @@ async def test_the_front_page_shows_a_budget_of_sums_that_a_study_spent(page: Vi
     assert "Noisy sums about a person spent 25 % reserved 0 %" in (await page.get("/")).words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("field", "value"), [("lifetime", "12.4"), ("per_study", "7.4")])
 async def test_a_raise_that_multiplies_odds_by_more_than_ten_is_asked_again(
     page: Visited, field: str, value: str
@@ -169,6 +172,7 @@ async def test_a_raise_that_multiplies_odds_by_more_than_ten_is_asked_again(
     assert "Your limits are changed." in (await page.submit("/budget", "/budget", **{field: below})).words
 
 
+@pytest.mark.slow
 async def test_a_raise_of_sums_is_asked_again_in_epsilons(page: Visited) -> None:
     asked = await page.submit("/budget?measure=zcdp&unit=person", "/budget/other", lifetime="8")
     assert "You raise a limit from epsilon 3.93 to 8." in asked.words

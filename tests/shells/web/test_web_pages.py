@@ -40,6 +40,7 @@ async def joined(page: Visited) -> None:
 # The wizard
 
 
+@pytest.mark.slow
 async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Path) -> None:
     async with visited(tmp_path, data=False) as page:
         assert "Begin" in (await page.get("/")).text

@@ -268,6 +268,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRANGE)
 def test_bytes_of_any_other_form_are_told_and_not_shown(name: str) -> None:
     with pytest.raises(Malformed, match="does not have the form"):

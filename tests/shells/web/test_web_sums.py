@@ -32,6 +32,7 @@ async def screen(folder: Path, text: str) -> str:
         return (await page.get(page.invite)).words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "leaves"), [
     (TABLES, "as a mark in one cell of each of 3 tables"),
     (MOMENTS, "as 10 numbers: the product of every two of your values"),
@@ -60,6 +61,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
 
 
+@pytest.mark.slow
 async def test_what_a_study_holds_is_told_in_its_one_epsilon(tmp_path: Path) -> None:
     """Rho alone implies 1.08 where the study declares 1."""
     async with visited(tmp_path, sum_study(TABLES)) as page:
@@ -79,6 +81,7 @@ async def test_a_study_of_perturbed_answers_says_what_it_said(tmp_path: Path) ->
     assert all(said in words for said in LOCAL_WORDS) and "tellers" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("records", "few"), [(3, True), (5, False)])
 async def test_too_few_records_are_told_and_stand_against_no_yes(records: int, few: bool, tmp_path: Path) -> None:
     """The owner reads it before a yes. A phone's page counts nothing."""

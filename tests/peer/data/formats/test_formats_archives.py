@@ -248,6 +248,7 @@ def test_an_unsafe_archive_is_refused_in_one_line(tmp_path: Path, name: str) -> 
     assert rows(database, "select * from t") == [(1,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in UNSAFE if "gzip" not in name and "tar" not in name and name != "encrypted"]
 )

@@ -105,6 +105,7 @@ def test_any_bytes_under_any_name(tmp_path: Path, content: bytes, suffix: str) -
     survives(tmp_path, content, suffix)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize(
