@@ -47,6 +47,7 @@ from tests.support.observed import Observed, stream
 from tests.support.studies import numeric
 from tests.support.sums import GRADIENT, MOMENTS, countersigned, document, many, sum_study
 from tests.support.trees_study import trees_study
+from tests.support.tries import soaked
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not process.has_children(), reason="no child processes here")]
 
@@ -210,7 +211,7 @@ async def pair(folder: Path, patch: pytest.MonkeyPatch, study: Attacked, turn: i
         assert bool(without.receipts[turn][2]) is (margin > 0), "a window that was missed is not charged"
 
 
-@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize("turn", soaked(2, (0, 1)))
 async def test_nobody_sees_who_had_records_however_little_is_left(
     turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

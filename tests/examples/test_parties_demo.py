@@ -129,7 +129,7 @@ def test_a_party_of_one_label_says_it_of_everybody() -> None:
     assert 1 - accuracy < rate and auc > 0.75
 
 
-IN_ALL = ("averaging", "groups", "trees")
+IN_ALL = ("averaging", "trees")
 """The demos of few parties that each run of all tests has; the soak has the others."""
 
 

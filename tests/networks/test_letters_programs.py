@@ -60,6 +60,7 @@ def demand_audited(figures: dict[str, Any]) -> None:
     assert (figures["findings"], figures["code"], figures["key_checked"]) == ([], 9, True), figures
 
 
+@pytest.mark.soak
 @pytest.mark.process
 @pytest.mark.timeout(900)
 def test_programs_that_are_killed_moved_and_lost_have_the_sum_of_those_who_came(tmp_path: Path) -> None:

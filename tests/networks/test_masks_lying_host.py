@@ -20,6 +20,7 @@ from tests.networks.test_letters_lying_host import VICTIM, Lie, altered, lied_to
 from tests.support.letters_world import after, go_on, surveys_sent
 from tests.support.masks_study import AVERAGING, masks_study, members
 from tests.support.sums import many
+from tests.support.tries import soaked
 from tests.support.world import published
 
 pytestmark = pytest.mark.slow
@@ -54,7 +55,7 @@ LIES: dict[str, Callable[[Manifest, bytes], Lie]] = {
 }
 
 
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("name", soaked(2, LIES))
 async def test_a_bad_page_of_shares_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(DiscreteGaussian, "vector", lambda _self, length, _random: [0] * length)
     text = masks_study(AVERAGING, many(RECORDS, "person"))

@@ -24,7 +24,7 @@ STUDIES = {
     "masked-moments": (masked_moments(), MASKS_GONE), "masked-averaging": (masked_averaging(), MASKS_GONE),
     "masked-transfer": (masked_transfer(), MASKS_GONE),
 }  # fmt: skip
-OVER_LOOPBACK = ("marginals", "transfer", "masked-averaging")
+OVER_LOOPBACK = ("marginals", "masked-averaging")
 THROUGH_TOR = ("averaging", "masked-transfer")
 """Between them they have all that travels: tellers, letters, weights, votes and tables. The soak has the others."""
 

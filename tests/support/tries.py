@@ -22,3 +22,8 @@ def every(step: int, *values: Iterable[Any]) -> list[Any]:
     slow."""
     cases = enumerate(product(*values))
     return [pytest.param(*case, marks=[pytest.mark.slow] if place % step else []) for place, case in cases]
+
+
+def soaked(step: int, values: Iterable[Any]) -> list[Any]:
+    """Cases for `parametrize`: one in so many runs in `make test-all`, and all in the soak."""
+    return [pytest.param(value, marks=[pytest.mark.soak] if place % step else []) for place, value in enumerate(values)]

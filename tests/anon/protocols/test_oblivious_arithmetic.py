@@ -14,6 +14,7 @@ from anon.errors import Malformed
 from anon.protocols.sum.oblivious import comparing
 from anon.protocols.sum.oblivious.messages import Frame, permutation, stream
 from anon.protocols.sum.oblivious.paillier import PaillierKey, below, generated
+from tests.support.tries import soaked
 
 
 def drawn(*grounds: object) -> Callable[[int], bytes]:
@@ -89,12 +90,12 @@ def test_all_comparisons_of_small_sizes_are_right_for_all_shares(bits: int) -> N
 
 
 @pytest.mark.slow
-def test_comparisons_of_four_and_five_bits_are_right_for_all_sizes() -> None:
-    for bits in (4, 5):
-        for first in range(1 << bits - 1):
-            for second in range(1 << bits - 1):
-                for share in (0, 1, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 1, 5 * first + second):
-                    assert said(first, second, share % (1 << bits), bits)[0] == (first < second), (first, second)
+@pytest.mark.parametrize("bits", soaked(2, (4, 5)))
+def test_comparisons_of_more_bits_are_right_for_all_sizes(bits: int) -> None:
+    for first in range(1 << bits - 1):
+        for second in range(1 << bits - 1):
+            for share in (0, 1, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 1, 5 * first + second):
+                assert said(first, second, share % (1 << bits), bits)[0] == (first < second), (first, second)
 
 
 def test_a_reply_has_one_zero_or_none_and_else_no_plaintext_twice() -> None:

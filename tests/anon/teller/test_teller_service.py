@@ -20,6 +20,7 @@ from anon.teller.overview import overview
 from tests.support.command_line import ROOT
 from tests.support.served_tellers import ServedTeller, joined
 from tests.support.tellers import PLACES, expected
+from tests.support.tries import soaked
 
 pytestmark = pytest.mark.process
 WAY = [f"{side}-commit-of-{write}" for write in journal.WRITES if write != "stop" for side in ("before", "after")]
@@ -33,10 +34,13 @@ def begun(tmp_path: Path) -> Iterator[list[ServedTeller]]:
         teller.stop()
 
 
-def test_a_whole_sum_with_both_tellers_killed_at_every_point(tmp_path: Path, begun: list[ServedTeller]) -> None:
+@pytest.mark.parametrize("deaths", soaked(2, ((WAY[::2], WAY[1::2]), (WAY, WAY))), ids=["one of them", "both"])
+def test_a_whole_sum_with_tellers_killed_at_every_point(
+    deaths: tuple[list[str], ...], tmp_path: Path, begun: list[ServedTeller]
+) -> None:
     """Each dies at one point after the other. The sum is exact, and every repeated call is answered by the same
     bytes."""
-    begun += [ServedTeller.begun(tmp_path / str(number), f"teller {number}", WAY) for number in (0, 1)]
+    begun += [ServedTeller.begun(tmp_path / str(number), f"teller {number}", deaths[number]) for number in (0, 1)]
     world = joined(begun)
     manifest = world.aggregator.manifest.to_bytes()
     said = [teller.countersign(world.study, b"", manifest) for teller in world.tellers]
@@ -57,7 +61,7 @@ def test_a_whole_sum_with_both_tellers_killed_at_every_point(tmp_path: Path, beg
         teller.finish(world.study)
         with pytest.raises(Refused, match="over"):
             teller.admit(occasion, [])
-    assert [teller.deaths for teller in begun] == [len(WAY)] * 2
+    assert [teller.deaths for teller in begun] == [len(points) for points in deaths]
     assert [len(teller.crashes) for teller in begun] == [0, 0]
     (study,) = overview(tmp_path / "0" / "teller.sqlite")
     assert (study.stage, study.members, study.sums[0].stage) == ("over", 4, "done")
