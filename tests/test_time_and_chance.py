@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,14 @@ def test_the_draws_of_a_test_are_installed(request: pytest.FixtureRequest) -> No
     drawn = os.urandom(8)
     draws.begin(request.node.nodeid)
     assert drawn == os.urandom(8)
+
+
+def test_no_lock_of_a_loop_is_made_before_there_is_one() -> None:
+    """Once a task has waited for it, every other loop that has to wait is refused."""
+    made = re.compile(r"^\w+(: [^=\n]+)? = asyncio\.(\w*Semaphore|Lock|Event|Condition|Queue)\(", re.MULTILINE)
+    folders = (ROOT / name for name in ("anon", "peer", "aggregator", "examples", "tests"))
+    assert made.search("AT_ONCE = asyncio.Semaphore(4)")
+    assert not [file for folder in folders for file in folder.rglob("*.py") if made.search(file.read_text())]
 
 
 def _marked(node: ast.AST) -> bool:

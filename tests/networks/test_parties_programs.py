@@ -25,7 +25,7 @@ STUDIES = {
     "masked-transfer": (masked_transfer(), MASKS_GONE),
 }  # fmt: skip
 OVER_LOOPBACK = ("marginals", "masked-averaging")
-THROUGH_TOR = ("averaging", "masked-transfer")
+THROUGH_TOR = ("masked-transfer",)
 """Between them they have all that travels: tellers, letters, weights, votes and tables. The soak has the others."""
 
 

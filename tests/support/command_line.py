@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
+from weakref import WeakKeyDictionary
 
 from attrs import frozen
 
@@ -26,7 +27,9 @@ from tests.support.forks import FORKS, run_command
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
 LONGEST = 450
-AT_ONCE = asyncio.Semaphore(4)
+AT_ONCE = 4
+"""Programs of one loop."""
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 @frozen
@@ -55,16 +58,21 @@ async def start(*words: str | Path, log: IO[bytes] | None = None) -> asyncio.sub
 async def attempt(*words: str | Path) -> Done:
     """`anonml WORDS`, whatever comes of it. A process that hangs is ended, and says where it was."""
     if ENVIRONMENT.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
-        async with AT_ONCE:
+        async with _turn():
             return await finish(await start(*words))
     with TemporaryDirectory() as folder:
         out, errors = Path(folder) / "out", Path(folder) / "errors"
-        async with AT_ONCE:
+        async with _turn():
             process = FORKS.Process(target=run_command, args=([*map(str, words)], ENVIRONMENT, ROOT, out, errors))
             process.start()
             code = await _ended(process)
         assert code is not None, f"it hung: {out.read_text()} {errors.read_text()}"
         return Done(code, out.read_text(), errors.read_text())
+
+
+def _turn() -> asyncio.Semaphore:
+    """Of the running loop: a semaphore that a task waited for belongs to that task's loop for good."""
+    return _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
 
 
 async def _ended(process: BaseProcess) -> int | None:
