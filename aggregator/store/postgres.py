@@ -11,8 +11,8 @@ new table, in the order of keys and in one transaction. A row's place and xmin t
 VACUUM FULL and VACUUM FREEZE keep xmin. Erasing a study drops its partitions. The log that knew the order goes with
 a switch of its file and a checkpoint, on a server that is set to remove old files of its log.
 
-Servers that keep more are refused (`_DEMANDED`). Not noticed, and named in docs/threats.md: replicas, archives of the
-log, backups of the server, and blocks of the disk that are free again.
+Servers that keep more are refused (`_DEMANDED`). Not noticed, and named in docs/threats.md: replicas and their slots,
+backups of the server, and blocks of the disk that are free again.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ _DEMANDED = {
     "wal_recycle": (("off",), "off"),
     "log_statement": (("none", "ddl"), "none"),
     "log_min_duration_statement": (("-1",), "-1"),
+    "archive_mode": (("off",), "off"),
+    "wal_keep_size": (("0",), "0"),
 }
 """Settings of the server: the values that keep no order of arrival, and the one to advise."""
 _SESSION = {
