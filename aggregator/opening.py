@@ -29,6 +29,11 @@ RestoredOption = Annotated[
     typer.Option("--restored", help="After a restore, once: every other copy of this aggregator is stopped for good."),
 ]
 
+IncompleteOption = Annotated[
+    bool,
+    typer.Option("--incomplete", help="With --restored: go on with studies that lack what came after the backup."),
+]
+
 
 def existing(home: Path) -> Path:
     """The home, when an aggregator lives there. Raises `Refused`: a mistyped path must not make a new one."""

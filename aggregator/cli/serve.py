@@ -21,8 +21,9 @@ from aggregator.app import AggregatorApp
 from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
-from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
+from aggregator.opening import DEFAULT_HOME, HomeOption, IncompleteOption, RestoredOption, study_status
 from aggregator.rules.faults import in_words
+from aggregator.store.duplicate_home import Known
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.kit.page.browser import open_link
@@ -63,7 +64,7 @@ class Serving:
     as_json: bool
     desk_port: int | None = None
     open_desk: bool = False
-    restored: bool = False
+    restored: Known = Known.NOTHING
     workers: int = 1
     onions: int = 0
 
@@ -105,6 +106,7 @@ def serve(
     ] = None,
     open_desk: Annotated[bool, typer.Option(hidden=True)] = False,
     restored: RestoredOption = False,
+    incomplete: IncompleteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.
@@ -116,6 +118,8 @@ def serve(
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
     if not onion and (ephemeral or invites or onions):
         raise Refused("--onions, --ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
+    if incomplete and not restored:
+        raise Refused("--incomplete goes with --restored, after a restore; leave it out")
     serving = Serving(
         home,
         HOST if host is None else host,
@@ -127,7 +131,7 @@ def serve(
         as_json,
         desk_port,
         open_desk,
-        restored,
+        Known(restored + incomplete),
         workers,
         onions,
     )

@@ -143,6 +143,14 @@ def due_though_stuck(manifest: Manifest, phase: Phase, now: float) -> Event | No
     return Event.RETENTION_PASSED if over and phase is not Phase.ERASED else None
 
 
+def may_lack(manifest: Manifest, windows: Sequence[Window], phase: Phase, turn: int, now: float) -> bool:
+    """True if by now packets may have been sent, or documents signed, that a store of this state does not have."""
+    if phase in (Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED):
+        return False
+    until = deadline(manifest, windows, phase, turn)
+    return until is None or now >= until or (phase is Phase.ROUND and now >= windows[turn].opens)
+
+
 def turn_after(turn: int, event: Event) -> int:
     """The round after an event."""
     return turn + 1 if event is Event.ROUND_CLOSED else turn

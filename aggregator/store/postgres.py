@@ -51,13 +51,13 @@ from aggregator.rules.faults import DatabaseAway
 from aggregator.store import origin
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
-from aggregator.store.origin import demand_key, demand_original
+from aggregator.store.origin import demand_key, is_original, mark_served
 from anon.errors import Refused
 from anon.machine.guard import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 
-VERSION = 5
+VERSION = 6
 """Of the tables. It is raised with each change of them. Numbers up to 3 are of programs before the first release."""
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""
@@ -125,10 +125,15 @@ class PostgresDatabase(Database):
         async with self.write() as connection:
             await demand_key(connection, key, self.place)
 
-    async def demand_original(self, knowingly: bool) -> None:
+    async def is_original(self, last: bytes) -> bool:
+        """See `Database`."""
+        async with self.read() as connection:
+            return await is_original(connection, last)
+
+    async def mark_served(self, token: bytes) -> None:
         """See `Database`."""
         async with self.write() as connection:
-            await demand_original(connection, self.place, knowingly)
+            await mark_served(connection, token)
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`."""
