@@ -19,7 +19,7 @@ from aggregator.network import http
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, in_words, repeated, tell
-from aggregator.rules.lifecycle import Phase
+from aggregator.rules.lifecycle import OVER, Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
@@ -62,7 +62,6 @@ from anon.wire.invite import Invite
 
 LOOK_SECONDS = 0.5
 """How often it is looked for studies that another process published, and for tellers that did not answer."""
-_OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 
 
 class AggregatorApp:
@@ -266,7 +265,7 @@ class AggregatorApp:
             keep_served(here, token)
 
     def _demand_named(self, served: tuple[str, ...]) -> None:
-        going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in _OVER]
+        going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in OVER]
         if going_on and not any(set(served) & set(live.manifest.addresses) for live in going_on):
             raise Refused(
                 f"{_named(going_on[0])}, not to {', '.join(served)}; serve there (the kept keys: without --ephemeral), "
@@ -329,6 +328,10 @@ class AggregatorApp:
         faults = self.home.kept_faults()
         statuses = [await status_of(live, faults.get(live.study, "")) for live in self.studies()]
         return statuses + self.unread()
+
+    async def led(self) -> bool:
+        """True if some process of this aggregator carries studies from phase to phase now."""
+        return await self._database.led()
 
     def unread(self) -> list[StudyStatus]:
         """The studies that are stored and cannot be read, with the reason."""

@@ -22,7 +22,7 @@ from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, IncompleteOption, RestoredOption, study_status
-from aggregator.rules.faults import in_words
+from aggregator.rules.faults import DatabaseAway, in_words
 from aggregator.store.duplicate_home import Known
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
@@ -256,7 +256,7 @@ class ServeReporter:
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
         await self._open.wait()
-        guard, leaps = Guard("the lines of this command", words=in_words), Leaps()
+        guard, leaps = Guard("the lines of this command", words=in_words, elsewhere=(DatabaseAway,)), Leaps()
         while True:
             with guard.turn():
                 if leapt := leaps.look():

@@ -32,6 +32,10 @@ class Database(ABC):
         for the state that it rests on once more. One that is not `willing` leads only where no other does."""
 
     @abstractmethod
+    async def led(self) -> bool:
+        """True while some process leads."""
+
+    @abstractmethod
     async def belong_to(self, key: bytes) -> None:
         """Raises `Refused` for the database of an aggregator with another key."""
 

@@ -120,6 +120,16 @@ class PostgresDatabase(Database):
         await self._asked.wait()
         return self._leading
 
+    async def led(self) -> bool:
+        """See `Database`."""
+        asked = (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            f"AND (classid, objid, objsubid) = (0, {_LEADING}, 1) "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+        )
+        async with self.read() as connection:
+            return bool((await connection.execute(text(asked))).scalar_one())
+
     async def belong_to(self, key: bytes) -> None:
         """See `Database`."""
         async with self.write() as connection:

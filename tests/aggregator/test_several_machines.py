@@ -131,6 +131,9 @@ async def test_a_dump_that_is_put_back_at_its_place_is_known_by_the_token_that_i
     async with in_memory(tmp_path / "home", study_text(), database_url=url):
         pass
     assert await serves(tmp_path / "home")
+    async with make_app(tmp_path / "home", Clock()) as app:
+        assert not await app.led(), "nobody serves"
+        assert await app._database.leads() and await app.led()
     shutil.copytree(tmp_path / "home", tmp_path / "copy")
     dumped = postgres.run("SELECT token FROM served", name)
     for home in ("home", "copy", "home", "copy"):
