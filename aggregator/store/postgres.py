@@ -333,7 +333,8 @@ class PostgresDatabase(Database):
             return KEPT.damaged(self.place, attributed(code))
         silent = isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT)
         if gone or silent or code.startswith(("08", "28", "3D", "53", "57P")):
-            return DatabaseAway(self.place, code)
+            # A server that goes and comes gives codes of each moment: one sentence for all of them is said once.
+            return DatabaseAway(self.place, "" if code.startswith(("08", "57P")) else code)
         return error
 
 
