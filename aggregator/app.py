@@ -25,7 +25,7 @@ from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
 from aggregator.store.duplicate_home import (
     TOKEN_BYTES,
-    Known,
+    RestoredWord,
     demand_here,
     demand_known,
     keep_served,
@@ -202,7 +202,7 @@ class AggregatorApp:
         host: str,
         port: int,
         ready: Callable[[int], None] = lambda port: None,
-        restored: int = Known.NOTHING,
+        restored: int = RestoredWord.NOTHING,
         shared: bool = False,
     ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
@@ -228,7 +228,7 @@ class AggregatorApp:
         announce: Callable[[str], None] = lambda addresses: None,
         say: Callable[[str], None] = lambda line: None,
         progress: Callable[[str], None] = lambda line: None,
-        restored: int = Known.NOTHING,
+        restored: int = RestoredWord.NOTHING,
         bound: Callable[[int], None] | None = None,
     ) -> None:
         """Like `serve`, as the onion services of the keys that `keys_of` gives for this home, and nowhere else.

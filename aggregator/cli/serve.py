@@ -23,7 +23,7 @@ from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, IncompleteOption, RestoredOption, study_status
 from aggregator.rules.faults import DatabaseAway, in_words
-from aggregator.store.duplicate_home import Known
+from aggregator.store.duplicate_home import RestoredWord
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.kit.page.browser import open_link
@@ -64,7 +64,7 @@ class Serving:
     as_json: bool
     desk_port: int | None = None
     open_desk: bool = False
-    restored: Known = Known.NOTHING
+    restored: RestoredWord = RestoredWord.NOTHING
     workers: int = 1
     onions: int = 0
 
@@ -131,7 +131,7 @@ def serve(
         as_json,
         desk_port,
         open_desk,
-        Known(restored + incomplete),
+        RestoredWord(restored + incomplete),
         workers,
         onions,
     )

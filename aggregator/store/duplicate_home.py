@@ -47,7 +47,7 @@ def demand_here(home: Path) -> None:
         raise Refused(f"{home}: this aggregator was moved elsewhere by a final backup; use the restored one")
 
 
-class Known(IntEnum):
+class RestoredWord(IntEnum):
     """The word of staff about what was restored."""
 
     NOTHING = 0
@@ -60,14 +60,14 @@ class Known(IntEnum):
 def demand_known(place: object, known: int, lacking: Sequence[bytes]) -> None:
     """Raises `Refused` for what was restored at `place`, unless staff say that no other copy is alive. `lacking`: the
     studies that were under way."""
-    if known < Known.ALONE:
+    if known < RestoredWord.ALONE:
         raise Refused(
             f"{place}: restored from a backup, and another copy of this aggregator may be alive. Two that are served "
             "tell peers two stories, and each peer that sees both stops and keeps the proof. Stop the other for good, "
             "then serve this one with --restored"
         )
     named = ", ".join(study.hex()[:8] for study in lacking)
-    if lacking and known < Known.INCOMPLETE:
+    if lacking and known < RestoredWord.INCOMPLETE:
         raise Refused(
             f"{place}: restored from a backup while studies were under way ({named}). What came after the backup is "
             "lost: who sent it was charged and is missing in the result, and a document that was published since would "

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from aggregator.app import AggregatorApp
 from aggregator.cli.main import app as commands
-from aggregator.store.duplicate_home import Known, demand_silent
+from aggregator.store.duplicate_home import RestoredWord, demand_silent
 from aggregator.store.home import backup, restore
 from anon.errors import Refused
 from anon.storage.home import RESTORED
@@ -27,7 +27,7 @@ async def _home(folder: Path) -> Clock:
     return clock
 
 
-async def _serves(app: AggregatorApp, restored: int = Known.NOTHING) -> bool:
+async def _serves(app: AggregatorApp, restored: int = RestoredWord.NOTHING) -> bool:
     opened = asyncio.Event()
     serving = asyncio.create_task(app.serve("127.0.0.1", 0, lambda _port: opened.set(), restored))
     waiting = asyncio.create_task(opened.wait())
@@ -73,9 +73,9 @@ async def test_a_home_restored_in_the_middle_of_a_study_goes_on_only_by_a_second
         named = live.study.hex()[:8]
         for _ in range(2):
             with pytest.raises(Refused, match=rf"{named}.*lost.*publish these studies anew.*--incomplete"):
-                await _serves(app, restored=Known.ALONE)
+                await _serves(app, restored=RestoredWord.ALONE)
         assert live.phase == "enrolling", "nothing was carried on"
-        assert await _serves(app, restored=Known.INCOMPLETE)
+        assert await _serves(app, restored=RestoredWord.INCOMPLETE)
     assert any("missing in their results" in one.getMessage() for one in caplog.records)
 
 
