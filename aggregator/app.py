@@ -19,11 +19,19 @@ from aggregator.network import http
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, in_words, repeated, tell
-from aggregator.rules.lifecycle import Phase
+from aggregator.rules.lifecycle import OVER, Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
-from aggregator.store.duplicate_home import demand_alone, demand_here, settled
+from aggregator.store.duplicate_home import (
+    TOKEN_BYTES,
+    RestoredWord,
+    demand_here,
+    demand_known,
+    keep_served,
+    last_served,
+    settled,
+)
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import Home, open_home
 from aggregator.store.lists import ListStore
@@ -45,6 +53,7 @@ from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
+from anon.storage.home import RESTORED
 from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, TellerPlace
@@ -53,7 +62,6 @@ from anon.wire.invite import Invite
 
 LOOK_SECONDS = 0.5
 """How often it is looked for studies that another process published, and for tellers that did not answer."""
-_OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 
 
 class AggregatorApp:
@@ -194,14 +202,14 @@ class AggregatorApp:
         host: str,
         port: int,
         ready: Callable[[int], None] = lambda port: None,
-        restored: bool = False,
+        restored: int = RestoredWord.NOTHING,
         shared: bool = False,
     ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
 
-        `shared`: other processes of this home listen at the same port. `restored`: staff know that the home was
-        restored, and that no other copy of it is alive. Raises `Refused` when another process serves this home, and for
-        one that was restored without their saying so.
+        `shared`: other processes of this home listen at the same port. `restored`: the word of staff about a home that
+        was restored. Raises `Refused` when another process serves this home, and for one that was restored without
+        their saying so.
         """
         with closing(self.home.lock(self._database.shared)):
             await self._demand_alone(restored)
@@ -220,7 +228,7 @@ class AggregatorApp:
         announce: Callable[[str], None] = lambda addresses: None,
         say: Callable[[str], None] = lambda line: None,
         progress: Callable[[str], None] = lambda line: None,
-        restored: bool = False,
+        restored: int = RestoredWord.NOTHING,
         bound: Callable[[int], None] | None = None,
     ) -> None:
         """Like `serve`, as the onion services of the keys that `keys_of` gives for this home, and nowhere else.
@@ -243,12 +251,21 @@ class AggregatorApp:
                         tasks.create_task(onions.run(target, self._studies))
                         tasks.create_task(self._keep_ticking())
 
-    async def _demand_alone(self, restored: bool) -> None:
-        demand_alone(self.home.path, restored)
-        await self._database.demand_original(restored)
+    async def _demand_alone(self, known: int) -> None:
+        here = self.home.path
+        demand_here(here)
+        original = await self._database.is_original(last_served(here))
+        if not original or (here / RESTORED).exists():
+            now = self._tools.now()
+            lacking = [live.study for live in self.studies() if live.may_lack(now)]
+            demand_known(here if original else self._database.place, known, lacking)
+        if self._database.shared:
+            token = self._random_bytes(TOKEN_BYTES)
+            await self._database.mark_served(token)  # first: the database has a token that no home lost
+            keep_served(here, token)
 
     def _demand_named(self, served: tuple[str, ...]) -> None:
-        going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in _OVER]
+        going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in OVER]
         if going_on and not any(set(served) & set(live.manifest.addresses) for live in going_on):
             raise Refused(
                 f"{_named(going_on[0])}, not to {', '.join(served)}; serve there (the kept keys: without --ephemeral), "
@@ -311,6 +328,10 @@ class AggregatorApp:
         faults = self.home.kept_faults()
         statuses = [await status_of(live, faults.get(live.study, "")) for live in self.studies()]
         return statuses + self.unread()
+
+    async def led(self) -> bool:
+        """True if some process of this aggregator carries studies from phase to phase now."""
+        return await self._database.led()
 
     def unread(self) -> list[StudyStatus]:
         """The studies that are stored and cannot be read, with the reason."""

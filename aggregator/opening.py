@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from aggregator.app import AggregatorApp
+from aggregator.rules.lifecycle import OVER
+from aggregator.store.home import Home
 from aggregator.study.status import StudyStatus
-from anon.errors import Refused
+from anon.errors import Refused, Unreachable
 from anon.kit.terminal.options import picked
 from anon.storage.home import aggregators_home
 from anon.transparency.fingerprint import words
@@ -27,6 +29,11 @@ HomeOption = Annotated[
 RestoredOption = Annotated[
     bool,
     typer.Option("--restored", help="After a restore, once: every other copy of this aggregator is stopped for good."),
+]
+
+IncompleteOption = Annotated[
+    bool,
+    typer.Option("--incomplete", help="With --restored: go on with studies that lack what came after the backup."),
 ]
 
 
@@ -61,6 +68,18 @@ def study_status(status: StudyStatus) -> dict[str, object]:
         "fault": status.fault,
         "left_out": list(status.left_out),
     }
+
+
+def demand_served(home: Home, led: bool, statuses: Sequence[StudyStatus]) -> None:
+    """Raises `Unreachable` where no process serves the home or leads, or where studies are under way and none goes on.
+    """
+    if not home.served_at():
+        raise Unreachable(f"{home.path}: no process serves it; start one: `anonml aggregator serve`")
+    if not led:
+        raise Unreachable(f"{home.path}: no process leads, so studies stand still; look at the log of `serve`")
+    under_way = [status for status in statuses if status.phase not in OVER]
+    if under_way and all(status.fault for status in under_way):
+        raise Unreachable(f"{home.path}: no study goes on. {trouble(under_way)[0]}")
 
 
 def trouble(statuses: Sequence[StudyStatus]) -> list[str]:

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
+import aggregator.rules.faults
 import anon.errors
 import peer.rules.checks
 import peer.store.manifests
@@ -133,10 +134,10 @@ def exit_codes() -> str:
 
 
 def _codes_of_errors() -> Iterator[tuple[int, str, str]]:
-    for module in (anon.errors, peer.rules.checks, peer.store.manifests):
+    for module in (anon.errors, peer.rules.checks, peer.store.manifests, aggregator.rules.faults):
         for kind in vars(module).values():
             if isinstance(kind, type) and issubclass(kind, AnonmlError) and vars(kind).get("code", "error") != "error":
-                yield kind.exit_code, kind.code, _flat(kind.__doc__)
+                yield kind.exit_code, kind.code, _flat(cleandoc(kind.__doc__ or "").partition("\n\n")[0])
 
 
 _FURTHER_CODES = (

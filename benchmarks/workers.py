@@ -136,7 +136,7 @@ async def _emptied(database: PostgresDatabase) -> None:
     async with database.write() as connection:
         for group in TABLES:
             await connection.run_sync(group.drop_all)
-        await connection.execute(text("DROP TABLE schema_number, origin"))
+        await connection.execute(text("DROP TABLE schema_number, origin, served"))
     await database.close()
 
 

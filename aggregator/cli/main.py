@@ -22,6 +22,7 @@ from aggregator.opening import (
     RUN,
     WATCH,
     HomeOption,
+    demand_served,
     existing,
     pick,
     study_status,
@@ -153,13 +154,22 @@ def allow(
 
 
 @app.command(rich_help_panel=WATCH)
-def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+def status(
+    home: HomeOption = DEFAULT_HOME,
+    served: Annotated[
+        bool, typer.Option("--served", help="Fail unless the home is served and one of its studies goes on.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """How every study stands. Counts move in steps of 50: of members until enrolment has closed, of packets until
     collection has closed."""
 
     async def work() -> list[StudyStatus]:
         async with AggregatorApp(existing(home)) as aggregator:
-            return await aggregator.status()
+            statuses = await aggregator.status()
+            if served:
+                demand_served(aggregator.home, await aggregator.led(), statuses)
+            return statuses
 
     statuses = finished(work())
     if as_json:

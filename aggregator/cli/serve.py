@@ -21,8 +21,9 @@ from aggregator.app import AggregatorApp
 from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
-from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
-from aggregator.rules.faults import in_words
+from aggregator.opening import DEFAULT_HOME, HomeOption, IncompleteOption, RestoredOption, study_status
+from aggregator.rules.faults import DatabaseAway, in_words
+from aggregator.store.duplicate_home import RestoredWord
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.kit.page.browser import open_link
@@ -63,7 +64,7 @@ class Serving:
     as_json: bool
     desk_port: int | None = None
     open_desk: bool = False
-    restored: bool = False
+    restored: RestoredWord = RestoredWord.NOTHING
     workers: int = 1
     onions: int = 0
 
@@ -105,6 +106,7 @@ def serve(
     ] = None,
     open_desk: Annotated[bool, typer.Option(hidden=True)] = False,
     restored: RestoredOption = False,
+    incomplete: IncompleteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.
@@ -116,6 +118,8 @@ def serve(
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
     if not onion and (ephemeral or invites or onions):
         raise Refused("--onions, --ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
+    if incomplete and not restored:
+        raise Refused("--incomplete goes with --restored, after a restore; leave it out")
     serving = Serving(
         home,
         HOST if host is None else host,
@@ -127,7 +131,7 @@ def serve(
         as_json,
         desk_port,
         open_desk,
-        restored,
+        RestoredWord(restored + incomplete),
         workers,
         onions,
     )
@@ -252,7 +256,7 @@ class ServeReporter:
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
         await self._open.wait()
-        guard, leaps = Guard("the lines of this command", words=in_words), Leaps()
+        guard, leaps = Guard("the lines of this command", words=in_words, elsewhere=(DatabaseAway,)), Leaps()
         while True:
             with guard.turn():
                 if leapt := leaps.look():

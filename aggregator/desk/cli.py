@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aggregator.desk.link import HOST, PORT, kept_link
-from aggregator.opening import DEFAULT_HOME, KEEP, RUN, HomeOption, RestoredOption
+from aggregator.opening import DEFAULT_HOME, KEEP, RUN, HomeOption, IncompleteOption, RestoredOption
 from aggregator.store.duplicate_home import demand_here
 from aggregator.store.home import open_home
 from anon.errors import Refused
@@ -38,6 +38,7 @@ def desk(
     processes: Annotated[int, typer.Option(help="Worker processes that verify tokens.")] = 1,
     show: Annotated[bool, typer.Option("--open", help="Open the link in this machine's browser.")] = False,
     restored: RestoredOption = False,
+    incomplete: IncompleteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Serve peers, carry every study on, and show the staff's pages on this machine; prints a link that works once.
@@ -55,6 +56,7 @@ def desk(
             desk_port=desk_port,
             open_desk=show,
             restored=restored,
+            incomplete=incomplete,
             as_json=as_json,
         )
         return

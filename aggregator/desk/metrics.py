@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from aggregator.desk.study_view import StudyFacts
 from aggregator.rules.counters import STEP
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.status import StudyStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -24,9 +25,18 @@ def _phases(studies: Sequence[StudyFacts]) -> tuple[str, ...]:
     return (*fixed, *sorted({study.phase for study in studies} - set(fixed)))
 
 
-def exposition(studies: Sequence[StudyFacts]) -> str:
-    """All metrics."""
+def exposition(studies: Sequence[StudyFacts], unread: Sequence[StudyStatus] = (), led: bool = True) -> str:
+    """All metrics. `unread`: studies that are stored and cannot be read. `led`: some process carries studies on."""
     lines: list[str] = []
+    lines += _metric("anonml_led", "gauge", "1 if some process leads and carries studies on, else 0.", [({}, int(led))])
+    lines += _metric("anonml_study_phase", "gauge", "The phase of each study.", [
+        *(({"study": facts.study, "phase": facts.phase}, 1) for facts in studies),
+        *(({"study": status.study.hex(), "phase": status.phase}, 1) for status in unread),
+    ])
+    lines += _metric("anonml_study_fault", "gauge", "1 while a study cannot go on or waits for a teller, else 0.", [
+        *(({"study": facts.study}, int(bool(facts.fault or facts.waiting))) for facts in studies),
+        *(({"study": status.study.hex()}, 1) for status in unread),
+    ])
     lines += _metric("anonml_studies", "gauge", "Studies by phase.", [
         ({"phase": word}, sum(study.phase == word for study in studies)) for word in _phases(studies)
     ])
@@ -58,7 +68,7 @@ def _metric(name: str, kind: str, what: str, samples: Iterable[Sample]) -> list[
     lines = [f"# HELP {name} {what}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
         named = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{name}{{{named}}} {value}")
+        lines.append(f"{name}{{{named}}} {value}" if named else f"{name} {value}")
     return lines
 
 

@@ -22,8 +22,9 @@ _LOG = logging.getLogger(__name__)
 
 
 class TellerAway(Unreachable):
-    """A teller does not answer, or cannot. It can be asked again. `trouble`: in the teller's words; `silence`: in those
-    of the route to it."""
+    """A teller does not answer, or cannot. The message names it. Ask who runs it; then the command can be repeated.
+
+    `trouble`: in the teller's words; `silence`: in those of the route to it."""
 
     code = "teller-away"
 
@@ -35,7 +36,9 @@ class TellerAway(Unreachable):
 
 
 class DatabaseAway(Unreachable):
-    """A database's server does not answer, or lets this program not in. `code`: PostgreSQL's, empty without one."""
+    """A database's server does not answer, or lets this program not in. Nothing is lost; start it and try again.
+
+    `code`: PostgreSQL's, empty without one."""
 
     code = "database-away"
 
@@ -57,7 +60,7 @@ class Superseded(Refused):
 
 
 class TellerRefuses(Refused):
-    """A teller says no, or says something that it must not."""
+    """A teller says no, or says something that it must not. The message names it and gives its reason."""
 
     code = "teller-refuses"
 
@@ -67,7 +70,9 @@ class TellerRefuses(Refused):
 
 
 class NoSum(Refused):
-    """A round never has a sum: nothing of it is published, and the study ends. `evidence`: of a disagreement."""
+    """A round never has a sum: nothing of it is published, and the study ends.
+
+    `evidence`: of a disagreement."""
 
     code = "no-sum"
 

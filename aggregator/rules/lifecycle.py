@@ -28,6 +28,10 @@ class Phase(StrEnum):
     ERASED = "erased"
 
 
+OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
+"""Phases in which a study is over for its members."""
+
+
 class Event(StrEnum):
     """Facts that move the study."""
 
@@ -141,6 +145,14 @@ def due_though_stuck(manifest: Manifest, phase: Phase, now: float) -> Event | No
     """Of a study that cannot go on: nothing happens until its retention has passed."""
     over = now >= manifest.timetable.ends + manifest.release.retention
     return Event.RETENTION_PASSED if over and phase is not Phase.ERASED else None
+
+
+def may_lack(manifest: Manifest, windows: Sequence[Window], phase: Phase, turn: int, now: float) -> bool:
+    """True if by now packets may have been sent, or documents signed, that a store of this state does not have."""
+    if phase in OVER:
+        return False
+    until = deadline(manifest, windows, phase, turn)
+    return until is None or now >= until or (phase is Phase.ROUND and now >= windows[turn].opens)
 
 
 def turn_after(turn: int, event: Event) -> int:

@@ -32,12 +32,20 @@ class Database(ABC):
         for the state that it rests on once more. One that is not `willing` leads only where no other does."""
 
     @abstractmethod
+    async def led(self) -> bool:
+        """True while some process leads."""
+
+    @abstractmethod
     async def belong_to(self, key: bytes) -> None:
         """Raises `Refused` for the database of an aggregator with another key."""
 
     @abstractmethod
-    async def demand_original(self, knowingly: bool) -> None:
-        """Raises `Refused` for a copy of a database that may be alive, unless staff say that it is not."""
+    async def is_original(self, last: bytes) -> bool:
+        """False for a copy of a database, or one from before the `last` token that it was marked with; empty: none."""
+
+    @abstractmethod
+    async def mark_served(self, token: bytes) -> None:
+        """It is served from its place, by a home that keeps the token from now on."""
 
     @abstractmethod
     async def create(self, *groups: MetaData) -> None:

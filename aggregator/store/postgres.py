@@ -11,8 +11,8 @@ new table, in the order of keys and in one transaction. A row's place and xmin t
 VACUUM FULL and VACUUM FREEZE keep xmin. Erasing a study drops its partitions. The log that knew the order goes with
 a switch of its file and a checkpoint, on a server that is set to remove old files of its log.
 
-Servers that keep more are refused (`_DEMANDED`). Not noticed, and named in docs/threats.md: replicas, archives of the
-log, backups of the server, and blocks of the disk that are free again.
+Servers that keep more are refused (`_DEMANDED`). Not noticed, and named in docs/threats.md: replicas and their slots,
+backups of the server, and blocks of the disk that are free again.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from aggregator.rules.faults import DatabaseAway
 from aggregator.store import origin
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
-from aggregator.store.origin import demand_key, demand_original
+from aggregator.store.origin import demand_key, is_original, mark_served
 from anon.errors import Refused
 from anon.machine.guard import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 
-VERSION = 5
+VERSION = 6
 """Of the tables. It is raised with each change of them. Numbers up to 3 are of programs before the first release."""
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""
@@ -73,6 +73,8 @@ _DEMANDED = {
     "wal_recycle": (("off",), "off"),
     "log_statement": (("none", "ddl"), "none"),
     "log_min_duration_statement": (("-1",), "-1"),
+    "archive_mode": (("off",), "off"),
+    "wal_keep_size": (("0",), "0"),
 }
 """Settings of the server: the values that keep no order of arrival, and the one to advise."""
 _SESSION = {
@@ -118,15 +120,30 @@ class PostgresDatabase(Database):
         await self._asked.wait()
         return self._leading
 
+    async def led(self) -> bool:
+        """See `Database`."""
+        asked = (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            f"AND (classid, objid, objsubid) = (0, {_LEADING}, 1) "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+        )
+        async with self.read() as connection:
+            return bool((await connection.execute(text(asked))).scalar_one())
+
     async def belong_to(self, key: bytes) -> None:
         """See `Database`."""
         async with self.write() as connection:
             await demand_key(connection, key, self.place)
 
-    async def demand_original(self, knowingly: bool) -> None:
+    async def is_original(self, last: bytes) -> bool:
+        """See `Database`."""
+        async with self.read() as connection:
+            return await is_original(connection, last)
+
+    async def mark_served(self, token: bytes) -> None:
         """See `Database`."""
         async with self.write() as connection:
-            await demand_original(connection, self.place, knowingly)
+            await mark_served(connection, token)
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`."""
@@ -316,7 +333,8 @@ class PostgresDatabase(Database):
             return KEPT.damaged(self.place, attributed(code))
         silent = isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT)
         if gone or silent or code.startswith(("08", "28", "3D", "53", "57P")):
-            return DatabaseAway(self.place, code)
+            # A server that goes and comes gives codes of each moment: one sentence for all of them is said once.
+            return DatabaseAway(self.place, "" if code.startswith(("08", "57P")) else code)
         return error
 
 

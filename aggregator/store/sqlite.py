@@ -51,11 +51,19 @@ class SqliteDatabase(Database):
         """Always: a home has one serving process, by its lock."""
         return True
 
+    async def led(self) -> bool:
+        """Always, as above."""
+        return True
+
     async def belong_to(self, key: bytes) -> None:
         """Nothing: the file is in the home."""
 
-    async def demand_original(self, knowingly: bool) -> None:
-        """Nothing: a restored file has a mark beside it (`aggregator.store.duplicate_home`)."""
+    async def is_original(self, last: bytes) -> bool:
+        """Always: a restored file has a mark beside it, and `create` refuses an older one (`anon.storage.lived`)."""
+        return True
+
+    async def mark_served(self, token: bytes) -> None:
+        """Nothing, as above."""
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`. Raises `Refused` for the file of another program's schema, `Damaged` for one that is missing,

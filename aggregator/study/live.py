@@ -18,7 +18,7 @@ from aggregator.rules.acceptance import PacketRules
 from aggregator.rules.counters import Traffic
 from aggregator.rules.faults import Fault, NoSum
 from aggregator.rules.lengths import demand_signable
-from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
+from aggregator.rules.lifecycle import Phase, deadline, may_lack, read_word, word_of
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.enrolments import EnrolStore
@@ -77,6 +77,7 @@ class LiveStudy:
         self.secrets = secrets
         self.protocol_part = part_of(self.manifest)
         self.rounds = protocol_of(self.manifest).rounds(self.manifest)
+        self._windows = [study_round.window for study_round in self.rounds]
         self._words = [study_round.state for study_round in self.rounds]
         self.tellers = study_tellers(self.manifest, tools.link_to, tools.packets, tools.lists)
         self.no_sum: NoSum | None = None
@@ -116,7 +117,11 @@ class LiveStudy:
     @property
     def ends(self) -> float | None:
         """When the present phase ends, in unix seconds; None when nothing more happens."""
-        return deadline(self.manifest, [study_round.window for study_round in self.rounds], self.phase, self.turn)
+        return deadline(self.manifest, self._windows, self.phase, self.turn)
+
+    def may_lack(self, now: float) -> bool:
+        """See `lifecycle.may_lack`."""
+        return may_lack(self.manifest, self._windows, self.phase, self.turn, now)
 
     @property
     def waits(self) -> bool:

@@ -20,6 +20,8 @@ from anon.storage.durable import unwritten
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term
 
+SAID_AGAIN = 16
+"""Tries after which the same is said once more, then after twice as many each time: some minutes, and ever more."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 30.0
 """Seconds between two turns of a loop that fails. Who was away for a minute is not waited for much longer."""
 PROBED = 2**20
@@ -60,7 +62,8 @@ def disk_fault(folder: Path) -> str:
 
 @define
 class Guard:
-    """The guard of one loop. `who` is told to fail; `ends` are errors that end the loop; `words` puts one in words.
+    """The guard of one loop. `who` is told to fail; `ends` are errors that end the loop; `elsewhere` are those that
+    another loop of this process says; `words` puts one in words.
 
         guard = Guard("the lines of this command")
         while True:
@@ -74,6 +77,7 @@ class Guard:
     words: Callable[[Exception], str] = told
     say: Callable[[str], None] = field(default=_LOG.error)
     longest: float = LONGEST_PAUSE
+    elsewhere: tuple[type[Exception], ...] = ()
     _tries: int = field(default=0, init=False)
     _said: str = field(default="", init=False)
 
@@ -95,10 +99,12 @@ class Guard:
         return pause_after(self._tries, longest=self.longest) if self._tries else 0.0
 
     def _failed(self, error: Exception) -> None:
-        """Say it, the same no oftener than after one, two, four tries and so on."""
+        """Say it, the same no oftener than after one try, `SAID_AGAIN`, twice as many and so on."""
         self._tries += 1
-        said = self.words(error)
-        if said != self._said or not self._tries & (self._tries - 1):
+        if isinstance(error, self.elsewhere):
+            return
+        said, again = self.words(error), self._tries >= SAID_AGAIN and not self._tries & (self._tries - 1)
+        if said != self._said or again:
             self._said = said
             self.say(f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again by itself.")
             if FAULT_IN_THIS_PROGRAM in said:

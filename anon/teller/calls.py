@@ -33,7 +33,8 @@ _NOT_NAMED = (
 
 @frozen
 class Calls:
-    """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named.
+    """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named; None
+    where any may ask.
 
     `caller` alone may be asked meanwhile, in another thread.
     """
@@ -42,7 +43,7 @@ class Calls:
     place: Place
     journal: Journal
     random_bytes: Callable[[int], bytes]
-    allowed: Callable[[], Collection[bytes]] = frozenset
+    allowed: Callable[[], Collection[bytes] | None] = lambda: None
     _aggregators: set[bytes] = field(factory=set, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -72,13 +73,13 @@ class Calls:
         """The key of who asks, by the beginning of a body, before the rest is read; empty for a stranger where
         strangers may ask. Raises `Refused` where they may not, `RejectedProof` for a signature of somebody else."""
         allowed, offers = self.allowed(), opening.name in ("entry", "countersign")
-        if offers and allowed and opening.signer not in allowed:
+        if offers and allowed is not None and opening.signer not in allowed:
             raise Refused(_NOT_NAMED)
         if not offers and opening.signer not in self._aggregators:
             raise Refused("this teller did not countersign the study")
         if not opening.is_for(bytes(self.key.verify_key)):
             raise RejectedProof("a request is not signed by the study's aggregator")
-        return opening.signer if allowed or not offers else b""
+        return b"" if offers and allowed is None else opening.signer
 
     def _offer(self, asked: SignedCall) -> bytes:
         """Raises `Refused` unless the study names this teller as it calls itself."""
@@ -103,11 +104,11 @@ class Calls:
         """True where a named aggregator signed; False where none is named. Raises `Refused` or `RejectedProof`, before
         anything is read that a stranger wrote."""
         allowed, signer = self.allowed(), signed.opening.signer
-        if allowed and signer not in allowed:
+        if allowed is not None and signer not in allowed:
             raise Refused(_NOT_NAMED)
         if not signed.is_by(signer, bytes(self.key.verify_key)):
             raise RejectedProof("a request is not signed by who asks")
-        return bool(allowed)
+        return allowed is not None
 
     def _answers(self) -> Mapping[str, Answer]:
         teller = self.teller

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,11 +18,14 @@ from anon.kit.terminal.options import JsonOption, finished, print_json
 from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
+    from anon.teller.home import TellerHome
     from anon.teller.overview import StudyOverview
 
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
 PORT = 8760
+SHORTEST = 8
+"""Digits of a study's id that name it."""
 HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
@@ -110,13 +113,37 @@ def allow(
     except ValueError:
         raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml aggregator init` prints them") from None
     if keys or everybody:
-        opened.allow({*opened.allowed(), *named} if keys else ())
-    allowed = sorted(key.hex() for key in opened.allowed())
-    if as_json:
-        print_json({"allowed": allowed})
+        opened.allow({*(opened.allowed() or ()), *named} if keys else None)
+    _show_allowed(opened, as_json)
+
+
+@app.command(rich_help_panel=RUN)
+def refuse(
+    named: Annotated[
+        str, typer.Argument(metavar="KEY-OR-STUDY", help="An aggregator's key, or a study's first 8 digits (`status`).")
+    ],
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an aggregator's key back, or leave a study: its shares and keys are erased here, for good.
+
+    Without its key an aggregator asks for no further study. Studies that run go on until this teller leaves each of
+    them. A study that it has left has no further sum, unless it has a spare. To leave one, stop the teller first.
+    """
+    from anon.teller.home import existing_home
+    from anon.teller.overview import overview
+
+    opened = existing_home(home, os.urandom)
+    allowed, begun = opened.allowed() or frozenset(), named.lower()
+    if begun in (kept := {key.hex() for key in allowed}):
+        opened.allow({bytes.fromhex(key) for key in kept - {begun}})
+        _show_allowed(opened, as_json)
         return
-    lines = allowed or ["every aggregator may ask this teller; name some, and others may not"]
-    sys.stdout.write("\n".join(lines) + "\n")
+    studies = [study for study in overview(opened.journal) if study.study.hex().startswith(begun)]
+    if len(begun) < SHORTEST or len({study.study for study in studies}) != 1:
+        raise Refused("expected a key that `anonml teller allow` lists, or a study of `anonml teller status`")
+    _leave(opened, studies[0])
+    status(home, as_json)
 
 
 @app.command(rich_help_panel=WATCH)
@@ -155,13 +182,48 @@ def doctor(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     show([*findings(home, lambda opened: asyncio.run(ask_words(opened)))], as_json)
 
 
+def _show_allowed(home: TellerHome, as_json: bool) -> None:
+    allowed = home.allowed()
+    if as_json:
+        print_json({"everybody": allowed is None, "allowed": sorted(key.hex() for key in allowed or ())})
+        return
+    nobody = "no aggregator may ask this teller for a study; name one: `anonml teller allow KEY`"
+    everybody = "every aggregator may ask this teller; name some, and others may not"
+    lines = sorted(key.hex() for key in allowed or ()) or [everybody if allowed is None else nobody]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _leave(home: TellerHome, study: StudyOverview) -> None:
+    from anon.teller.journal import Journal
+    from anon.teller.session import Teller
+
+    held = home.lock()
+    try:
+        with closing(Journal(home.journal)) as journal:
+            Teller(home.key, journal, os.urandom).finish(study.quorum.id)
+    finally:
+        os.close(held)
+
+
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
     from anon.kit.terminal.foreign import short
+    from anon.teller.overview import OVER
+    from anon.text.instants import instant
+    from anon.transparency.fingerprint import words as words_of_study
 
     for study in studies:
+        manifest, whole = study.manifest, study.quorum.whole
+        noise = max(float(planned.sigma_squared) for planned in whole.sums) ** 0.5
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
-        yield f"{study.study.hex()[:8]} {short(study.title)}{fellow}: {study.stage}{members}"
+        yield f"{study.study.hex()[:8]} {short(manifest.title)}{fellow}: {study.stage}{members}"
+        yield f"  words {words_of_study(study.study)}"
+        yield f"  asked for by {short(manifest.contact)}, with the key {manifest.aggregator_key.hex()}"
+        yield f"  at least {whole.minimum} members in a sum; standard deviation of each teller's noise {noise:.3g}"
+        if study.stage != OVER:
+            yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
+            yield f"  answers come until {instant(manifest.windows[-1].closes)}"
+            yield f"  keep serving until it is over, at the latest {instant(study.needed_until)}"
         for sum_status in study.sums:
             yield f"  {sum_status.said}"
 

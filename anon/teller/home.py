@@ -26,7 +26,8 @@ _RESTORE = "The studies that it serves cannot go on: a copy of before would sign
 KEYS_KEPT = KeptFile(Term("Without it nothing can be signed any more; the journal is not touched"), Term(_RESTORE))
 
 ALLOWED_KEPT = KeptFile(
-    Term("It names the aggregators that may ask"), Term("Remove it, and name them again: `anonml teller allow`")
+    Term("It names the aggregators that may ask"),
+    Term("Stop the teller, remove the file, and name them again: `anonml teller allow`"),
 )
 PLACE_KEPT = KeptFile(
     Term("It holds the teller's name and address, and nothing secret"), Term("Run `anonml teller init` again")
@@ -70,18 +71,22 @@ class TellerHome:
             told = read_json((self.path / PLACE).read_bytes())
             return Place(told["name"], told["address"])
 
-    def allow(self, keys: Collection[bytes]) -> None:
-        """The aggregators that may ask for offers and countersignatures from now on; all of them where none is named.
-        Raises `InvalidValue`."""
+    def allow(self, keys: Collection[bytes] | None) -> None:
+        """The aggregators that may ask for offers and countersignatures from now on; None: any. Raises `InvalidValue`.
+        """
+        if keys is None:
+            (self.path / ALLOWED).unlink(missing_ok=True)
+            return
         if any(len(key) != KEY_SIZE for key in keys):
             raise InvalidValue(f"an aggregator's key: expected {KEY_SIZE} bytes, as `anonml aggregator init` prints it")
         write_private(self.path / ALLOWED, json.dumps(sorted(key.hex() for key in keys)).encode())
 
-    def allowed(self) -> frozenset[bytes]:
-        """The keys of these aggregators. Raises `Damaged` for a file that cannot be read."""
+    def allowed(self) -> frozenset[bytes] | None:
+        """The keys of these aggregators; None where none was ever named. Raises `Damaged` for a file that cannot be
+        read."""
         file = self.path / ALLOWED
         if not file.exists():
-            return frozenset()
+            return None
         with reading(file, ALLOWED_KEPT, Term("its content")):
             keys = [bytes.fromhex(key) for key in read_json(file.read_bytes())]
             if any(len(key) != KEY_SIZE for key in keys):

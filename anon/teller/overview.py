@@ -12,11 +12,13 @@ from attrs import frozen
 from anon.sharing.quorum import Quorum, parse_quorum
 from anon.sharing.statements import list_heading, parse_list
 from anon.storage.durable import connect, reading
-from anon.study.manifest import parse_manifest
+from anon.study.manifest import Manifest, parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
 
+OVER = "over"
+"""The stage of a study whose keys were erased, at its end or because this teller left it."""
 _STUDIES = """SELECT study, manifest, arrangement, teller, offers.sealing != x''
     FROM studies LEFT JOIN offers USING (study) ORDER BY study"""
 _MEMBERS = "SELECT members FROM rolls WHERE study = ?"
@@ -47,17 +49,28 @@ class SumStatus:
 
 @frozen
 class StudyOverview:
-    """One study: its title and stage, its members once the roster came, and its sums.
+    """One study: what was countersigned, its stage, its members once the roster came, and its sums.
 
-    `fellow`: where the study has a spare, the other teller of the pair that this is about; a study has two then.
+    `quorum`: the tellers that make the sums; with a spare one pair of them, and a study has two entries then. `fellow`:
+    the other teller of that pair.
     """
 
-    study: bytes
-    title: str
+    manifest: Manifest
+    quorum: Quorum
     stage: str
     members: int | None
     sums: tuple[SumStatus, ...]
     fellow: str = ""
+
+    @property
+    def study(self) -> bytes:
+        """The study's id."""
+        return self.quorum.study
+
+    @property
+    def needed_until(self) -> int:
+        """Unix seconds: for the last sum the aggregator asks until then at most."""
+        return self.manifest.timetable.ends + self.manifest.release.retention // 2
 
     def figures(self) -> dict[str, object]:
         """For `--json`."""
@@ -65,7 +78,13 @@ class StudyOverview:
         return {
             "study": self.study.hex(),
             "fingerprint": words(self.study),
-            "title": self.title,
+            "title": self.manifest.title,
+            "contact": self.manifest.contact,
+            "aggregator": self.manifest.aggregator_key.hex(),
+            "minimum": self.quorum.whole.minimum,
+            "enrolment_closes": self.manifest.timetable.enrol_closes,
+            "answers_close": self.manifest.windows[-1].closes,
+            "needed_until": self.needed_until,
             **pair,
             "stage": self.stage,
             "members": self.members,
@@ -104,9 +123,9 @@ def _study(
     counts = {row[:2]: row[2:] for row in connection.execute(_COUNTS, (study,)).fetchall()}
     ends = {row[:2]: row[2:] for row in connection.execute(_ENDS, (quorum.study,)).fetchall() if _is_of(row[2], quorum)}
     sums = [_sum((planned.round, planned.slot), counts, ends, bool(running)) for planned in quorum.arrangement.sums]
-    stage = "over" if not running else "countersigned" if members is None else "running"
+    stage = OVER if not running else "countersigned" if members is None else "running"
     fellow = quorum.arrangement.tellers[1 - teller].name if quorum.whole.has_spare else ""
-    return StudyOverview(quorum.study, parse_manifest(manifest).title, stage, members, tuple(sums), fellow)
+    return StudyOverview(parse_manifest(manifest), quorum, stage, members, tuple(sums), fellow)
 
 
 def _is_of(listed: bytes | None, quorum: Quorum) -> bool:

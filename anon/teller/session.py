@@ -265,7 +265,8 @@ class Teller:
         return self._journal.keep_noisy(origin, statement, mine.shares_of(origin))
 
     def finish(self, study: bytes) -> None:
-        """The study's end: its keys and shares are erased, of both pairs. All that was signed stays."""
+        """The study's end, or this teller's part in it: its keys and shares are erased, of both pairs. All that was
+        signed stays."""
         kept = self._journal.study(study)
         quorum = None if kept is None else parse_quorum(study, kept[0])
         self._journal.erase([study] if quorum is None else [each.id for each in quorums(quorum.study, quorum.whole)])
@@ -279,7 +280,7 @@ class Teller:
         quorum, teller = parse_quorum(study, kept[0]), kept[1]
         offer = self._journal.offer(quorum.arrangement.tellers[teller].to_bytes())
         if offer is None or not offer.sealing:
-            raise Refused("the study is over: its keys were erased")
+            raise Refused("the study is over for this teller: its keys were erased, at its end or by who runs it")
         return _Study(quorum, teller, offer, self._journal.parts(study), self._journal.roll(quorum.study))
 
     def _number_in(self, arrangement: Arrangement) -> int:

@@ -189,6 +189,7 @@ async def test_a_server_that_keeps_the_order_is_refused(postgres: Server, tmp_pa
     await set_up(home, url)
     kept = {
         "track_commit_timestamp": "on", "wal_recycle": "on", "log_statement": "mod", "log_min_duration_statement": "0",
+        "archive_mode": "on", "wal_keep_size": "16",
     }
     for setting, value in kept.items():
         postgres.run(f"ALTER SYSTEM SET {setting} = '{value}'")

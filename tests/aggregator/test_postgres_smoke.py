@@ -68,6 +68,16 @@ def test_a_server_s_fault_is_told_by_its_code(code: str, told: type[Exception]) 
     assert type(database._translated(error)) is told
 
 
+def test_a_server_that_goes_away_is_told_in_one_sentence_whatever_its_codes() -> None:
+    database = PostgresDatabase("postgresql+asyncpg://somebody@nowhere/anonml")
+
+    def said(code: str) -> str:
+        return str(database._translated(DBAPIError("SELECT 1", {}, SimpleNamespace(sqlstate=code))))  # type: ignore[arg-type]
+
+    assert {said("57P01"), said("57P03"), said("08003")} == {str(database._translated(ConnectionRefusedError()))}
+    assert "28P01" in said("28P01"), "a password that is wrong is told"
+
+
 class _Ended:
     """A session to which the server grants the leader's lock, and which it ends at the next statement after that."""
 

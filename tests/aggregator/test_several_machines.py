@@ -100,7 +100,7 @@ async def test_a_copied_database_is_not_served_before_staff_say_so(postgres: Ser
     shutil.copytree(tmp_path / "home", tmp_path / "copy")
     (tmp_path / "copy" / DATABASE_URL).write_text(url.replace(name, f"{name}_copy"))
     async with make_app(tmp_path / "copy", Clock()) as app:
-        with pytest.raises(Refused, match="restored from a dump"):
+        with pytest.raises(Refused, match="restored from a backup"):
             await app.serve("127.0.0.1", 0)
         for restored in (True, False):  # said once
             serving = asyncio.create_task(app.serve("127.0.0.1", 0, restored=restored))
@@ -108,3 +108,36 @@ async def test_a_copied_database_is_not_served_before_staff_say_so(postgres: Ser
             assert not serving.done()
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_dump_that_is_put_back_at_its_place_is_known_by_the_token_that_it_lacks(
+    postgres: Server, tmp_path: Path
+) -> None:
+    """Server and number are those of its mark. A copy of the home on another machine has a token of its own."""
+    url = postgres.made()
+    name = url.split("/")[3].partition("?")[0]
+
+    async def serves(folder: Path) -> bool:
+        async with make_app(folder, Clock()) as app:
+            opened: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            serving = asyncio.create_task(app.serve("127.0.0.1", 0, opened.set_result))
+            await asyncio.wait({serving, opened}, return_when=asyncio.FIRST_COMPLETED)
+            serving.cancel()
+            (error,) = await asyncio.gather(serving, return_exceptions=True)
+            if isinstance(error, Refused):
+                raise error
+            return opened.done()
+
+    async with in_memory(tmp_path / "home", study_text(), database_url=url):
+        pass
+    assert await serves(tmp_path / "home")
+    async with make_app(tmp_path / "home", Clock()) as app:
+        assert not await app.led(), "nobody serves"
+        assert await app._database.leads() and await app.led()
+    shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    dumped = postgres.run("SELECT token FROM served", name)
+    for home in ("home", "copy", "home", "copy"):
+        assert await serves(tmp_path / home)
+    postgres.run(f"DELETE FROM served WHERE token != '{dumped}'", name)
+    with pytest.raises(Refused, match="restored from a backup"):
+        await serves(tmp_path / "home")

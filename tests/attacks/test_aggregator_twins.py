@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from aggregator.app import AggregatorApp
 from aggregator.cli.main import app as commands
-from aggregator.store.duplicate_home import demand_silent
+from aggregator.store.duplicate_home import RestoredWord, demand_silent
 from aggregator.store.home import backup, restore
 from anon.errors import Refused
 from anon.storage.home import RESTORED
@@ -27,7 +27,7 @@ async def _home(folder: Path) -> Clock:
     return clock
 
 
-async def _serves(app: AggregatorApp, restored: bool = False) -> bool:
+async def _serves(app: AggregatorApp, restored: int = RestoredWord.NOTHING) -> bool:
     opened = asyncio.Event()
     serving = asyncio.create_task(app.serve("127.0.0.1", 0, lambda _port: opened.set(), restored))
     waiting = asyncio.create_task(opened.wait())
@@ -58,6 +58,25 @@ async def test_a_restored_home_is_served_only_by_those_who_know(
             if one.levelno >= logging.WARNING
         )
         assert await _serves(app), "once is enough"
+
+
+async def test_a_home_restored_in_the_middle_of_a_study_goes_on_only_by_a_second_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would publish a result without what came after the backup, and every audit would find it right."""
+    clock = await _home(tmp_path / "home")
+    backup(tmp_path / "home", tmp_path / "file")
+    restore(tmp_path / "file", tmp_path / "twin")
+    async with make_app(tmp_path / "twin", clock) as app:
+        (live,) = app.studies()
+        clock.seconds = float(live.manifest.surveys[0].window.closes)
+        named = live.study.hex()[:8]
+        for _ in range(2):
+            with pytest.raises(Refused, match=rf"{named}.*lost.*publish these studies anew.*--incomplete"):
+                await _serves(app, restored=RestoredWord.ALONE)
+        assert live.phase == "enrolling", "nothing was carried on"
+        assert await _serves(app, restored=RestoredWord.INCOMPLETE)
+    assert any("missing in their results" in one.getMessage() for one in caplog.records)
 
 
 async def test_a_final_backup_closes_its_home_and_its_copy_is_not_in_doubt(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_every_command_is_one_of_ours_with_options_that_it_has(tmp_path: Path) -
         assert (serve["onion"], serve["onions"], serve["workers"]) == (True, 2, 2)
     assert _parsed(_command("prepare"))["database"] == "-"
     program, *status = _health("aggregator")
-    assert program == "anonml" and _parsed(status)["as_json"]
+    assert program == "anonml" and _parsed(status)["as_json"] and _parsed(status)["served"]
     assert "--onions" in _command("aggregator")
     with pytest.raises(Exception, match=r"(?i)no such option"):
         _parsed([*_command("aggregator"), "--onionz"])

@@ -20,7 +20,10 @@ from tests.support.sums import MARGINALS, MOMENTS, TABLES
 from tests.support.tellers import World
 
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
-IF = "at least one of the tellers “clinic” and “students” keeps its shares to itself"
+IF = (
+    "at least one of the tellers “clinic” and “students” keeps its shares to itself, "
+    "adds its noise and signs one list only"
+)
 ROWS = [(30, 8, "many", 1), (70, 5, "none", 0), (10, 12, "some", 1)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, Refused, Unreachable
-from anon.machine.guard import FIRST_PAUSE, LONGEST_PAUSE, Guard, disk_fault, told
+from anon.machine.guard import FIRST_PAUSE, LONGEST_PAUSE, SAID_AGAIN, Guard, disk_fault, told
 
 ROOT = Path(__file__).resolve().parents[2]
 UNGUARDED = {
@@ -36,15 +36,30 @@ def test_a_turn_that_fails_is_told_and_only_what_is_named_ends_the_loop() -> Non
             raise Unreachable("the server is away.")
         pauses.append(guard.pause)
     assert pauses == [5, 10, 20, 30, 30, 30, 30, 30] and (pauses[0], pauses[-1]) == (FIRST_PAUSE, LONGEST_PAUSE)
-    assert lines[0] == "the lines cannot go on: the server is away. It is tried again by itself." and len(lines) == 4
+    assert lines[0] == "the lines cannot go on: the server is away. It is tried again by itself." and len(lines) == 1
+    for _ in range(9, SAID_AGAIN + 1):
+        with guard.turn():
+            raise Unreachable("the server is away.")
+    assert len(lines) == 2, "the same is said again after minutes"
     with guard.turn():
         raise ZeroDivisionError("a value")
-    assert FAULT_IN_THIS_PROGRAM in lines[4] and "a value" not in lines[4]
+    assert FAULT_IN_THIS_PROGRAM in lines[2] and "a value" not in lines[2]
     with guard.turn():
         pass
     assert guard.pause == 0
     with pytest.raises(Refused), guard.turn():
         raise Refused("no")
+
+
+def test_a_fault_that_another_loop_says_is_met_again_in_silence() -> None:
+    lines: list[str] = []
+    guard = Guard("the lines", say=lines.append, elsewhere=(Unreachable,))
+    with guard.turn():
+        raise Unreachable("the server is away")
+    assert not lines and guard.pause == FIRST_PAUSE
+    with guard.turn():
+        raise Damaged("a file is cut")
+    assert len(lines) == 1
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])

@@ -23,7 +23,7 @@ from anon.transparency.documents import encode_chain
 from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.reopened_teller import reopened
-from tests.support.tellers import MANIFEST, PLACES, SILENT, Member, a_sum, closed_study
+from tests.support.tellers import PLACES, SILENT, Member, a_sum, closed_study
 
 TELLERS = 3
 
@@ -143,14 +143,14 @@ def spared(folder: Path, members: int = 4, minimum: int = 3, sigma_squared: Frac
 
 def join_up(world: Spared) -> None:
     """Countersignatures, parts of each pair's key, roster."""
+    manifest, heads = world.aggregator.manifest.to_bytes(), encode_chain(world.aggregator.chain)
     for teller in world.tellers:
-        teller.countersign(world.aggregator.study, world.arrangement.to_bytes(), MANIFEST)
+        teller.countersign(world.aggregator.study, world.arrangement.to_bytes(), manifest)
     for quorum in world.quorums:
         one, other = (world.tellers[number] for number in quorum.members)
         other.take_key_share(quorum.id, 0, one.key_shares(quorum.id)[1])
         one.take_key_share(quorum.id, 1, other.key_shares(quorum.id)[0])
     kinds = [one.head.kind for one in world.aggregator.chain]
     bodies = Bodies(*(world.aggregator.bodies[kinds.index(kind)] for kind in CLOSING))
-    manifest, heads = world.aggregator.manifest.to_bytes(), encode_chain(world.aggregator.chain)
     for teller, known in zip(world.tellers, own_ids(world.aggregator.study, world.arrangement), strict=True):
         teller.take_roll(known, manifest, heads, bodies)

@@ -26,6 +26,7 @@ from aggregator.intake.workers import Workers
 from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.rules.counters import STEP
+from aggregator.rules.faults import DatabaseAway
 from aggregator.study.handout import limits, lower_limit
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
@@ -162,7 +163,8 @@ class Pages(FormPages, InvitePages):
     async def metrics(self, _: web.Request) -> web.Response:
         """Prometheus metrics."""
         all_facts = [await facts.facts_of(live) for live in self._aggregator.studies()]
-        return web.Response(body=exposition(all_facts).encode(), headers={"Content-Type": CONTENT_TYPE})
+        told = exposition(all_facts, self._aggregator.unread(), await self._aggregator.led())
+        return web.Response(body=told.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(self, _: web.Request) -> web.Response:
         """The desk's OpenAPI document, whose module is loaded when somebody asks."""
@@ -190,7 +192,8 @@ class Pages(FormPages, InvitePages):
             try:
                 return await handler(request)
             except AnonmlError as fault:
-                return self.refusal(400 if isinstance(fault, Malformed) else 409, str(fault))
+                status = 400 if isinstance(fault, Malformed) else 503 if isinstance(fault, DatabaseAway) else 409
+                return self.refusal(status, str(fault))
 
         return explained
 

@@ -25,11 +25,12 @@ def condition(arrangement: Arrangement) -> Sentence:
     """When the promise holds, in words that follow "if"."""
     if arrangement.has_spare:
         return say(
-            "at least two of the three tellers {tellers} keep their shares to themselves",
+            "at least two of the three tellers {tellers} keep their shares to themselves, add their noise and sign one "
+            "list only",
             tellers=_names(arrangement),
         )
     return say(
-        "at least one of the tellers {tellers} keeps its shares to itself",
+        "at least one of the tellers {tellers} keeps its shares to itself, adds its noise and signs one list only",
         tellers=_names(arrangement),
     )
 

@@ -216,7 +216,7 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     study = manifest_of(design)
     found = learned(study, published(study)[0])
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
-    assert "at least one of the tellers “clinic” and “students” keeps its shares to itself" in page
+    assert "tellers “clinic” and “students” keeps its shares to itself, adds its noise and signs one list only" in page
     assert "epsilon 1 at delta" in page and "rho 0.02" in page
     for local in ("local epsilon", "Record-level", "record-level", "perturbed packets", "made noisy before it left"):
         assert local not in page

@@ -41,6 +41,8 @@ from tests.support.sums import (
 
 ALL = [TABLES, TABLES + '\npairs = [["age", "cups"]]', MARGINALS, MOMENTS, SLEEP, GRADIENT, RULE]
 
+HONEST = "keeps its shares to itself, adds its noise and signs one list only"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", ALL)
@@ -58,7 +60,7 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
     study = manifest_of(design)
     charge = charge_of(study)
     assert (charge.measure, charge.unit, charge.neighbours) == (Measure.ZCDP, Unit.PERSON, Neighbours.REPLACE_ONE)
-    assert charge.condition == "at least one of the tellers “clinic” and “students” keeps its shares to itself"
+    assert charge.condition == f"at least one of the tellers “clinic” and “students” {HONEST}"
     sums = []
     for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
         shape = shape_of(survey)
@@ -302,4 +304,4 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
         assert "“clinic” and “students” add them up" in part.summary(study)
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
-    assert charge_of(three).condition == "at least one of the tellers “a”, “b” and “c” keeps its shares to itself"
+    assert charge_of(three).condition == f"at least one of the tellers “a”, “b” and “c” {HONEST}"

@@ -10,15 +10,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import Damaged, InvalidValue, Malformed, Refused
 from anon.sharing import exchange
 from anon.teller.calls import Calls
 from anon.teller.cli import app
-from anon.teller.home import ALLOWED, PLACE, existing_home
+from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
 from anon.teller.journal import Journal
+from anon.teller.session import Teller
+from anon.text.instants import instant
 from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
+from tests.support.spare import spared
 from tests.support.sums import signing_key
+
+AB, AC = 0, 1
 
 
 def run(*words: str | Path) -> str:
@@ -85,24 +91,82 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     (study,) = told("status", "--home", tmp_path / "home")
     assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
     assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}]
-    assert world.study.hex()[:8] in run("status", "--home", tmp_path / "home")
+    table, key = world.aggregator.manifest.timetable, world.aggregator.manifest.aggregator_key.hex()
+    assert (study["aggregator"], study["minimum"], study["enrolment_closes"]) == (key, 3, table.enrol_closes)
+    said = run("status", "--home", tmp_path / "home")
+    for part in (
+        world.study.hex()[:8],
+        f"words {study['fingerprint']}",
+        f"with the key {key}",
+        "at least 3 members in a sum",
+        f"enrolment ends {instant(table.enrol_closes)}",
+        f"answers come until {instant(study['answers_close'])}",
+        f"at the latest {instant(study['needed_until'])}",
+    ):
+        assert part in said
+    assert study["answers_close"] <= table.ends < study["needed_until"]
     assert told("status", "--home", tmp_path / "other") == []
+
+
+@pytest.mark.slow
+def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> None:
+    world = spared(tmp_path)
+    study, journal = world.aggregator.study.hex(), world.journals[0]
+    home = open_home(tmp_path / "0", os.urandom)
+    home.keep_place(Place("teller 0", "127.0.0.1:8760"))
+    world.admit(AB, world.packets())
+    assert journal.holders(world.at(AB))
+    held = home.lock()
+    with pytest.raises(Refused, match="stop it first"):
+        run("refuse", study[:8], "--home", home.path)
+    os.close(held)
+    for mistyped in (study[:7], "0" * 64, "x"):
+        with pytest.raises(Refused, match="expected a key"):
+            run("refuse", mistyped, "--home", home.path)
+    assert journal.holders(world.at(AB))
+    journal.close()
+    left = told("refuse", study[:8], "--home", home.path)
+    assert [(one["study"], one["stage"]) for one in left] == [(study, "over")] * 2
+    assert "keep serving" not in run("status", "--home", home.path)
+    reopened = Journal(home.journal)
+    assert not reopened.holders(world.at(AB))
+    for pair in (AB, AC):
+        with pytest.raises(Refused, match="over for this teller"):
+            Teller(home.key, reopened, os.urandom).key_shares(world.quorums[pair].id)
 
 
 def test_aggregators_are_named_and_listed(tmp_path: Path) -> None:
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
     keys = [letter * 64 for letter in "ab"]
-    assert told("allow", "--home", tmp_path) == {"allowed": []} and "every aggregator" in run(
-        "allow", "--home", tmp_path
-    )
+    everybody = {"everybody": True, "allowed": []}
+    assert told("allow", "--home", tmp_path) == everybody
+    assert "every aggregator" in run("allow", "--home", tmp_path)
     for key in keys:
         run("allow", key, "--home", tmp_path)
-    assert told("allow", "--home", tmp_path) == {"allowed": keys}
+    assert told("allow", "--home", tmp_path) == {"everybody": False, "allowed": keys}
     for wrong in (["ab"], ["xy"], [keys[0], "--everybody"]):
         with pytest.raises((Refused, InvalidValue, Malformed)):
             run("allow", *wrong, "--home", tmp_path)
     assert existing_home(tmp_path, os.urandom).allowed() == {bytes.fromhex(key) for key in keys}
-    assert told("allow", "--everybody", "--home", tmp_path) == {"allowed": []}
+    assert told("allow", "--everybody", "--home", tmp_path) == everybody
+
+
+def test_a_key_is_taken_back_and_with_the_last_one_nobody_may_ask(tmp_path: Path) -> None:
+    """An empty list is not that of a teller who never named anybody."""
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    staff, other = SigningKey.generate(), SigningKey.generate()
+    keys = {key: bytes(key.verify_key).hex() for key in (staff, other)}
+    run("allow", *keys.values(), "--home", tmp_path)
+    assert told("refuse", keys[other].upper(), "--home", tmp_path)["allowed"] == [keys[staff]]
+    home = existing_home(tmp_path, os.urandom)
+    calls = Calls(home.key, home.place(), Journal(home.journal), os.urandom, home.allowed)
+    asked = exchange.ask_entry("Ann", home.place().address).body(staff, b"")
+    assert calls.answer("entry", asked)
+    assert "no aggregator may ask" in run("refuse", keys[staff], "--home", tmp_path)
+    with pytest.raises(Refused, match="named"):
+        calls.answer("entry", asked)
+    with pytest.raises(Refused, match="expected a key"):
+        run("refuse", keys[staff], "--home", tmp_path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}x", b'["ab"]', b"[1]", b'["zz"]'])

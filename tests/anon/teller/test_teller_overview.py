@@ -6,17 +6,9 @@ from pathlib import Path
 
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
-from tests.support.spare import Spared, spared
+from tests.support.spare import spared
 
 AB = 0
-
-
-def _world(folder: Path) -> Spared:
-    """With a manifest that can be read."""
-    world = spared(folder)
-    for journal in world.journals:
-        journal._connection.execute("UPDATE studies SET manifest = ?", (world.aggregator.manifest.to_bytes(),))
-    return world
 
 
 def _seen(folder: Path) -> str:
@@ -25,7 +17,7 @@ def _seen(folder: Path) -> str:
 
 
 def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Path) -> None:
-    world = _world(tmp_path)
+    world = spared(tmp_path)
     assert _seen(tmp_path) == "round 0, slot 0: waiting; packets taken 0, accepted 0"
     statements = world.admit(AB, packets := world.packets())
     assert _seen(tmp_path) == "round 0, slot 0: taking packets; packets taken 4, accepted 0"
@@ -40,7 +32,7 @@ def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Pa
 
 
 def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> None:
-    world = _world(tmp_path)
+    world = spared(tmp_path)
     world.settle(AB, world.admit(AB, world.packets()))
     world.tellers[0].finish(world.at(AB).study)
     assert _seen(tmp_path) == "round 0, slot 0: waiting"

@@ -21,7 +21,10 @@ from aggregator.desk.openapi import public_document
 from aggregator.desk.routes import ROUTES
 from aggregator.desk.steps import Steps
 from aggregator.intake.batcher import Batcher
+from aggregator.rules.counters import Count
+from aggregator.rules.faults import DatabaseAway, Fault
 from aggregator.study.handout import USUAL_MINIMUM
+from aggregator.study.status import StudyStatus
 from anon.credential import pseudonym
 from anon.kit.page.gate import HEADERS
 from anon.protocols.sortition import tag_context
@@ -343,12 +346,40 @@ async def test_metrics_are_for_who_holds_the_token_and_count_in_steps(desk: Desk
     found = await desk.get("/metrics", {"Authorization": f"Bearer {metrics_token(home)}"})
     assert found.status == 200 and found.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     samples = [line for line in found.text.splitlines() if not line.startswith("#")]
-    assert 'anonml_studies{phase="published"} 1' in samples
+    study = desk.app.studies()[0].study.hex()
+    for sample in (
+        'anonml_studies{phase="published"} 1', "anonml_led 1", f'anonml_study_fault{{study="{study}"}} 0',
+        f'anonml_study_phase{{study="{study}",phase="published"}} 1',
+    ):
+        assert sample in samples
     counts = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in samples}
     assert all(
-        re.fullmatch(r'[a-z_]+\{(study="[0-9a-f]{64}"|phase="[a-z]+")(,word="[a-z-]+")?\}', name) for name in counts
+        re.fullmatch(r'[a-z_]+(\{(study="[0-9a-f]{64}"|phase="[a-z]+")(,(word|phase)="[a-z-]+")?\})?', name)
+        for name in counts
     )
-    assert all(number % 50 == 0 for name, number in counts.items() if "studies" not in name and "documents" not in name)
+    stepped = ("anonml_enrolled", "anonml_packets_accepted", "anonml_packet_answers", "anonml_enrolment_answers")
+    assert all(number % 50 == 0 for name, number in counts.items() if name.startswith(stepped))
+
+
+async def test_metrics_tell_faults_studies_that_cannot_be_read_and_a_database_that_is_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bearer = {"Authorization": f"Bearer {metrics_token(desk.app.home.path)}"}
+    (live,) = desk.app.studies()
+    live.fault = Fault("a teller is away", teller="clinic")
+    none = Count.shown(0, final=False)
+    lost = StudyStatus(b"s" * 32, "", "round", none, 0, False, None, none, {}, {}, 0, "gone")
+    monkeypatch.setattr(desk.app, "unread", lambda: [lost])
+    samples = (await desk.get("/metrics", bearer)).text.splitlines()
+    for study in (live.study.hex(), (b"s" * 32).hex()):
+        assert f'anonml_study_fault{{study="{study}"}} 1' in samples
+
+    async def away() -> bool:
+        raise DatabaseAway("a server")
+
+    monkeypatch.setattr(desk.app, "led", away)
+    found = await desk.get("/metrics", bearer)
+    assert found.status == 503 and "does not answer" in found.text
 
 
 async def test_the_link_is_kept_for_the_owner_and_changes_with_each_use(desk: Desk) -> None:

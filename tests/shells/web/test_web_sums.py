@@ -46,7 +46,8 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
         (
-            "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself. "
+            "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself, "
+            "adds its noise and signs one list only. "
             "Otherwise it does not hold."
         ),
         "The numbers that leave are computed from these",
