@@ -63,6 +63,7 @@ JOINED = (
     ("aggregator", "aggregator.estimator.cli:join", ("export-model",)),
     ("aggregator", "aggregator.lab.cli:join_aggregator", ("report",)),
     ("study", "aggregator.lab.cli:join_study", ("plan", "synthesize", "dry-round")),
+    ("study", "examples.rehearsal:join", ("rehearse",)),
 )
 
 # Names that this module offers to programs, and where they are.
