@@ -45,7 +45,8 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
         "then the transcripts are published"
     )
     listed.append((Phase.ROUND, len(rounds) - 1, rounds[-1].name, last, closes))
-    listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report", closes))
+    listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report",
+                   manifest.timetable.ends))
     erased = manifest.timetable.ends + manifest.release.retention
     listed.append((Phase.PUBLISHED, 0, "published", "then packets, enrolments and transcripts are erased", erased))
     if phase is Phase.ENDED:

@@ -30,7 +30,8 @@ async def test_a_study_of_others_and_one_that_nothing_serves_are_refused(
 @pytest.mark.process
 async def test_made_up_people_bring_a_study_to_its_report(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "study.toml"
-    file.write_text(study_text(minimum=3).replace('"100s"', '"30s"'))
+    lengths = study_text(minimum=3).replace('"100s"', '"15s"').replace('enrol = "15s"', 'enrol = "120s"')
+    file.write_text(lengths)
     await anonml("study", "publish", file, "--loopback", "--home", home)
     serving = await start("aggregator", "serve", "--until-published", "--port", "0", "--home", home)
     assert serving.stdout is not None

@@ -57,7 +57,8 @@ def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr("anon.teller.service.serve", serve)
     words = ("serve", "--name", "Library", "--loopback", "--port", "8762", "--home", tmp_path)
-    assert "teller Library serving at 127.0.0.1:8762" in run(*words) and "127.0.0.1:8762" in run(*words[:1], *words[-2:])
+    assert "teller Library serving at 127.0.0.1:8762" in run(*words)
+    assert "teller Library serving at 127.0.0.1:8762" in run("serve", "--home", tmp_path)
     with pytest.raises(Refused, match="go with --name"):
         run("serve", "--loopback", "--home", tmp_path)
 
