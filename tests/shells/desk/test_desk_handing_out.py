@@ -15,7 +15,10 @@ from typer.testing import CliRunner
 from aggregator.cli.main import app as commands
 from aggregator.cli.study import app as studies
 from aggregator.desk.drafts import Drafts
+from aggregator.desk.timeline import stages
+from aggregator.rules.lifecycle import Phase
 from aggregator.study.handout import PLACE, mail
+from anon.protocols.registry import protocol_of
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 from tests.support.desk_browser import Desk, opened, words_of
@@ -150,3 +153,11 @@ def test_where_files_are_of_excel_its_library_is_installed_at_once() -> None:
     for source in ("Save it as log.xlsx.", "Open it in Excel and save it."):
         assert "py3-none-any.whl[excel]'" in mail(evolve(manifest, data_source=source))
     assert "[excel]" not in mail(evolve(manifest, data_source="It excels: an .xlsxx file."))
+
+
+def test_learning_is_shown_to_last_until_the_results_and_not_until_collection_closes() -> None:
+    manifest = FakeAggregator.with_study(DECLARED).manifest
+    shown = stages(manifest, protocol_of(manifest).rounds(manifest), Phase.LEARNING, 0)
+    ends = {stage.name: stage.ends for stage in shown}
+    assert ends["learning"] == manifest.timetable.ends > manifest.windows[-1].closes
+    assert not any(word in stage.what for stage in shown for word in ("peers", "credentials", "seed"))
