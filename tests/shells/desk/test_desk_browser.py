@@ -236,6 +236,8 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
             browser.find("#epsilon").get_attribute("value") == "3"
             and browser.find("#positive").get_attribute("value") == "1"
         )
+        browser.press("Publish …")
+        wait.until(lambda _: "at epsilon 3" in browser.find("#forecast").text)
 
 
 def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(browser: Browser, tmp_path: Path) -> None:
