@@ -1,5 +1,5 @@
-"""Made-up people rehearse a study on one machine. What others can reach, and what nothing serves, is refused."""
-
+"""Made-up people rehearse a study on one machine. A study that others can reach is refused, and one that is not
+served."""
 from __future__ import annotations
 
 import os
