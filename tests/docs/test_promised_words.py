@@ -41,7 +41,7 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("Mail to the tellers",)),
     ("docs/staff/with-tellers.md", "with your aggregator's key in it", "teller mail", ("anonml teller allow 0000",)),
     ("docs/staff/with-tellers.md", "Ask who answers", "form", ("Ask who answers",)),
-    ("docs/staff/with-tellers.md", "Press *Publish …*", "form", ("Publish …", "Read the columns")),
+    ("docs/staff/with-tellers.md", "Press Publish …", "form", ("Publish …", "Read the columns")),
     ("docs/staff/with-tellers.md", "a trial on this computer", "form", ("a trial on this computer",)),
     ("docs/staff/with-tellers.md", "Try one round with them", "form",
      ("Try one round with them", "made-up people, before anybody is asked")),

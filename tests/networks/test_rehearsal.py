@@ -1,5 +1,6 @@
 """Made-up people rehearse a study on one machine. A study that others can reach is refused, and one that is not
 served."""
+
 from __future__ import annotations
 
 import os
@@ -40,5 +41,5 @@ async def test_made_up_people_bring_a_study_to_its_report(tmp_path: Path) -> Non
     done = await attempt("study", "rehearse", "--people", "4", "--home", home)
     assert done.code == 0 and "4 made-up people take part" in done.out and "one of 4" in done.out, done
     assert "published" in (await finish(serving)).out
-    await anonml("aggregator", "report", tmp_path / "report.html", "--home", home)
+    await attempt("aggregator", "report", tmp_path / "report.html", "--home", home)
     assert (tmp_path / "report.html").stat().st_size
