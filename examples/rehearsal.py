@@ -10,6 +10,7 @@ import asyncio
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,6 @@ from typing import Annotated
 import typer
 
 from aggregator.app import AggregatorApp
-from aggregator.lab.synthetic import Cell
-from aggregator.lab.synthetic import people as made_up
 from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
 from anon.errors import Refused
@@ -32,12 +31,12 @@ from anon.route import DirectRoute
 from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
 from peer.app import PeerApp
-from peer.cli.show import show_status
 from peer.data.importing import import_rows
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome
 
+Value = int | float | str
 MOST = 1_000
 LOOKS_SECONDS = 30
 """How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
@@ -63,8 +62,9 @@ def rehearse(
     with TemporaryDirectory(prefix="anonml-rehearsal-") as folder:
         peers = _settled(Path(folder), invites, manifest)
         finished(_live(peers, invites, manifest))
-        show_status(peers[0])
-    Terminal().print(f"That was one of {len(peers)}; their homes are gone. The report: `anonml aggregator report`.")
+        ended = Counter(str(status.state) for peer in peers for status in peer.status())
+    told = ", ".join(f"{number} {state}" for state, number in ended.items())
+    Terminal().print(f"made-up people: {told}. The report is on the desk, or by `anonml aggregator report`.")
 
 
 async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], Manifest]:
@@ -85,6 +85,8 @@ async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], M
 
 def _settled(folder: Path, invites: Sequence[Invite], manifest: Manifest) -> list[PeerApp]:
     """Peers with a row each, whose limits allow the study: nobody's privacy is at stake."""
+    from aggregator.lab.synthetic import people as made_up  # a shell: the command is known without it
+
     columns, rows = made_up(manifest, len(invites), secrets.SystemRandom())
     limits = tuple(
         BudgetLimit(measure, unit, MOST_AMOUNT, MOST_AMOUNT)
@@ -96,7 +98,7 @@ def _settled(folder: Path, invites: Sequence[Invite], manifest: Manifest) -> lis
     return [_peer(folder / str(number), manifest, columns, row, policy) for number, row in enumerate(rows)]
 
 
-def _peer(home: Path, manifest: Manifest, columns: Sequence[str], row: Sequence[Cell], policy: Policy) -> PeerApp:
+def _peer(home: Path, manifest: Manifest, columns: Sequence[str], row: Sequence[Value], policy: Policy) -> PeerApp:
     peer_home, route = PeerHome(home), DirectRoute()
     peer_home.prepare()
     import_rows(peer_home.data_path, manifest.tables[0].name, columns, [row])
