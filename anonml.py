@@ -63,6 +63,7 @@ JOINED = (
     ("aggregator", "aggregator.estimator.cli:join", ("export-model",)),
     ("aggregator", "aggregator.lab.cli:join_aggregator", ("report",)),
     ("study", "aggregator.lab.cli:join_study", ("plan", "synthesize", "dry-round")),
+    ("study", "examples.rehearsal:join", ("rehearse",)),
 )
 
 # Names that this module offers to programs, and where they are.
@@ -241,10 +242,7 @@ def application(name: str, wanted: str = "") -> Any:
 
     Raises `ModuleNotFoundError` where a part of it is not installed.
     """
-    module = COMMANDS[name][0]
-    if module.startswith("examples."):
-        sys.path.insert(0, str(Path(__file__).resolve().parent))
-    app = importlib.import_module(module).app
+    app = _imported(COMMANDS[name][0]).app
     own = set(map(_name, app.registered_commands))
     added = [(part, wanted in names) for command, part, names in JOINED if command == name]
     everything = wanted not in own and not any(is_its for _, is_its in added)
@@ -257,6 +255,12 @@ def application(name: str, wanted: str = "") -> Any:
     return app
 
 
+def _imported(module: str) -> Any:
+    if module.startswith("examples.") and (beside := str(Path(__file__).resolve().parent)) not in sys.path:
+        sys.path.insert(0, beside)
+    return importlib.import_module(module)
+
+
 def _name(registered: Any) -> str:
     return str(registered.name or registered.callback.__name__.replace("_", "-"))
 
@@ -264,7 +268,7 @@ def _name(registered: Any) -> str:
 @cache
 def _join(name: str, part: str) -> None:
     place, _, join = part.partition(":")
-    getattr(importlib.import_module(place), join)(importlib.import_module(COMMANDS[name][0]).app)
+    getattr(_imported(place), join)(_imported(COMMANDS[name][0]).app)
 
 
 def _application(name: str, wanted: str = "") -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -141,8 +142,19 @@ def serve(
 
 async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:
     desk = None if asked.desk_port is None else wiring.one("the desk")
+    _demand_free(asked.desk_port or 0)
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
         await served(aggregator, asked, fellows, desk)
+
+
+def _demand_free(port: int) -> None:
+    """Raises `Refused` where the desk's port is taken, before anything is said to be served."""
+    with socket.socket() as asked:
+        asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            asked.bind((HOST, port))
+        except OSError:
+            raise Refused(f"port {port} is taken; name another with --desk-port, or 0 for a free one") from None
 
 
 async def served(

@@ -31,9 +31,9 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
         why = "fewer enrolled than the minimum: nothing was sent, nobody was charged"
         return (TimelineStage("enrolment", why, closes, DONE),)
     listed: list[tuple[Phase, int, str, str, float]] = [
-        (Phase.ENROLLING, 0, "enrolment", "then roster, seed and credentials are published",
+        (Phase.ENROLLING, 0, "enrolment", "then the list of members is published, and all that their programs need",
          manifest.timetable.enrol_closes),
-        (Phase.SETTLING, 0, "settling", "peers fetch and check what was published", manifest.timetable.settled),
+        (Phase.SETTLING, 0, "settling", "students' programs fetch that and check it", manifest.timetable.settled),
     ]
     after = "then the tellers add it up, and the sum is published" if tellers_of(manifest) else ""
     listed += [
@@ -41,11 +41,12 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
         for number, study_round in enumerate(rounds[:-1])
     ]
     closes = rounds[-1].window.closes
-    last = "then the tellers add it up, and sum and transcripts are published" if tellers_of(manifest) else (
-        "then the transcripts are published"
-    )
+    last = "then the noisy answers are published, without names"
+    if tellers_of(manifest):
+        last = "then the tellers add it up, and the sum is published with the list of packets"
     listed.append((Phase.ROUND, len(rounds) - 1, rounds[-1].name, last, closes))
-    listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report", closes))
+    listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report",
+                   manifest.timetable.ends))
     erased = manifest.timetable.ends + manifest.release.retention
     listed.append((Phase.PUBLISHED, 0, "published", "then packets, enrolments and transcripts are erased", erased))
     if phase is Phase.ENDED:

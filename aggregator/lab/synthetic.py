@@ -7,13 +7,14 @@ from random import Random
 
 from anon.errors import Malformed
 from anon.study import Feature, Proposal
+from anon.study.manifest import Manifest
 
 _PLAIN = re.compile(r"\s*select\s+([a-z][a-z0-9_]*)\s+from\s+[a-z][a-z0-9_]*\s*;?\s*\Z", re.IGNORECASE)
 
 Cell = int | float | str
 
 
-def people(proposal: Proposal, rows: int, random: Random) -> tuple[tuple[str, ...], list[list[Cell]]]:
+def people(proposal: Proposal | Manifest, rows: int, random: Random) -> tuple[tuple[str, ...], list[list[Cell]]]:
     """Header and rows. Raises `Malformed` for a study of several tables, or whose label is computed: its pilot needs
     data of its own."""
     if len(proposal.tables) != 1:
@@ -35,7 +36,7 @@ def _column(query: str) -> str | None:
 
 
 def _row(
-    proposal: Proposal, columns: tuple[str, ...], direct: dict[str, Feature], label: str, random: Random
+    proposal: Proposal | Manifest, columns: tuple[str, ...], direct: dict[str, Feature], label: str, random: Random
 ) -> list[Cell]:
     share = random.random()
     values: dict[str, Cell] = {name: random.randrange(101) for name in columns}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -22,9 +23,18 @@ PLACE = "{{link}}"
 """The place of a person's own link in the mail, as programs that merge mails write a column's name."""
 
 
+_EXCEL = re.compile(r"\.xlsx\b|\bExcel\b", re.IGNORECASE)
+
+
 def wheel() -> str:
     """The name of the file that members install."""
     return f"anonml-{version('anonml')}-py3-none-any.whl"
+
+
+def installing(manifest: Manifest) -> str:
+    """The command by which members install it; with Excel's library where the study says that files are of Excel."""
+    extra = "[excel]" if _EXCEL.search(manifest.data_source) else ""
+    return f"pipx install './{wheel()}{extra}'"
 
 
 def limits(address: str, manifest: Manifest, desk: bool = False) -> str:
@@ -163,8 +173,9 @@ def _ended(title: str) -> str:
 
 
 def _words_of_tellers(manifest: Manifest) -> str:
-    named = [f"   {one.name}, at {one.address}:\n   {one.words}" for one in presented_tellers(manifest)]
-    return "\n".join(["4. Compare each teller's words with those on its own page:", *named, ""]) if named else ""
+    named = [f"   {one.name} (program at {one.address}):\n   {one.words}" for one in presented_tellers(manifest)]
+    head = "4. Compare each teller's words with those on a page of the teller's own:"
+    return "\n".join([head, *named, ""]) if named else ""
 
 
 def mail(manifest: Manifest, link: str = PLACE) -> str:
@@ -188,7 +199,7 @@ Taking part is voluntary. {_leaves(manifest)} You see everything
 before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
 
 1. Install the program from the file that we give you:
-   pipx install './{wheel()}'
+   {installing(manifest)}
 {lower}2. {whose}
    {opening(link)}
 3. Compare the study's fingerprint with these words before you say yes:

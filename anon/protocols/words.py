@@ -6,6 +6,8 @@ are rounded to the nearest case and never to "always" or "never".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
 from anon.ldp import SCALE, Mechanism, format_epsilon
@@ -82,6 +84,11 @@ class PacketKind:
     def surveys(self) -> int:
         """How many questions there are of this kind."""
         return len(self.questions)
+
+
+def truest(kinds: Sequence[PacketKind]) -> Picture | None:
+    """The picture of the kind whose packets are true most often: the one that protects least."""
+    return max((kind.picture for kind in kinds if kind.picture), key=lambda drawn: drawn.chance.numerator, default=None)
 
 
 def mechanism_line(built: Mechanism) -> ChanceLine:

@@ -43,6 +43,11 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Make the teller's directory, its lasting key and its onion address; or give it another name."""
+    _make(name, loopback, port, home)
+    _show(home, as_json)
+
+
+def _make(name: str, loopback: bool, port: int, home: Path) -> None:
     from anon.serving.onion_key import keep_key
     from anon.teller.home import PLACE, Place, open_home
 
@@ -55,15 +60,24 @@ def init(
     if (home / PLACE).exists() and opened.place().address != address:
         raise Refused(f"this teller is served at {opened.place().address}, and studies name it so; use another --home")
     opened.keep_place(Place(name, address))
-    _show(home, as_json)
 
 
 @app.command(rich_help_panel=RUN)
-def serve(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+def serve(
+    name: Annotated[str, typer.Option(help="Make the teller first, as `init` does with the same options.")] = "",
+    loopback: Annotated[bool, typer.Option("--loopback", help="With --name: on this machine alone.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --name and --loopback: the port.")] = PORT,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
     """Answer the aggregators of this teller's studies, until stopped (Ctrl-C). Safe to stop or kill at any time."""
     from anon.kit.terminal.progress import on_one_line
     from anon.teller.home import existing_home
 
+    if name:
+        _make(name, loopback, port, home)
+    elif loopback or port != PORT:
+        raise Refused("--loopback and --port go with --name, which makes a teller; without it one is served as it is")
     opened = existing_home(home, os.urandom)
 
     def ready(address: str) -> None:

@@ -36,7 +36,7 @@ from peer.opening import (
 )
 from peer.rules.consent import Policy
 from peer.rules.durations import seconds_of
-from peer.rules.limits import BudgetLimit, amount_of, in_budget, with_limit
+from peer.rules.limits import BudgetLimit, amount_of, fewer_demanded, in_budget, with_limit
 from peer.store.home import PeerHome
 from peer.store.summaries import parts_of
 
@@ -158,8 +158,12 @@ def budget(
         changes["minimum_cohort"] = minimum_cohort
     if minimum_window is not None:
         changes["minimum_window"] = seconds_of(minimum_window)
+    known = peer.policy()
     if changes:
-        peer.set_policy(evolve(peer.policy(), **changes))
+        peer.set_policy(evolve(known, **changes))
+        for line in fewer_demanded(known.minimum_cohort, peer.policy().minimum_cohort):
+            again = f"`anonml peer budget --minimum-cohort {known.minimum_cohort}` raises it again."
+            Terminal(stderr=True).print(f"{line} {again}")
     ledger, policy = peer.budget(), peer.policy()
     held = parts_of(ledger, peer.status())
     print_json(budget_json(ledger, policy, held)) if as_json else show_budget(ledger, policy, held)

@@ -213,10 +213,10 @@ def _demand_allowed(connection: sqlite3.Connection, terms: JobTerms) -> None:
     """Raises `Refused` with the limit that the owner would have to raise."""
     policy, ledger = rows.read_policy(connection), rows.read_ledger(connection)
     limit, cost, left = policy.limit(terms.budget), terms.total.amount, ledger.available_of(terms.budget)
-    if cost > limit.per_study:
-        raise Refused(too_dear(terms.budget, cost, limit.per_study, limit.lifetime))
     if cost > left:
         raise Refused(not_left(terms.budget, cost, left, limit.lifetime))
+    if cost > limit.per_study:
+        raise Refused(too_dear(terms.budget, cost, limit.per_study, limit.lifetime))
 
 
 def _entry(terms: JobTerms) -> Entry:

@@ -37,7 +37,7 @@ from peer.rules.durations import text_of
 from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
-from peer.rules.limits import SAFE, BudgetLimit, demand_limits, enough
+from peer.rules.limits import SAFE, USUAL_COHORT, BudgetLimit, among_few, demand_limits, enough
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
@@ -60,7 +60,7 @@ class Policy:
 
     lifetime: int = 10 * NANO
     max_epsilon: int = 5 * NANO
-    minimum_cohort: int = 20
+    minimum_cohort: int = USUAL_COHORT
     admissions: tuple[str, ...] = ADMISSIONS
     designs: tuple[str, ...] = (EVERY,)
     minimum_window: int = 600
@@ -367,6 +367,7 @@ def _statements(
             fewest=manifest.cohort.minimum,
         )
         lines.append(Advice(fewer, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.minimum))))
+    lines += among_few(max(policy.minimum_cohort, manifest.cohort.minimum))
     if manifest.cohort.admission == "open":
         lines.append(
             say(

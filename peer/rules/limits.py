@@ -15,8 +15,32 @@ from anon.errors import Malformed
 from anon.ldp.epsilon import NANO, nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.cost_words import DELTA, HUNDREDTH, in_epsilon
-from anon.text.sentences import say
+from anon.text.sentences import Sentence, say
 from peer.rules.ledger import Ledger
+
+USUAL_COHORT: Final = 20
+"""The fewest people to be among that a home begins with."""
+
+
+def among_few(least: int) -> tuple[Sentence, ...]:
+    """The sentence on a study that goes on for its owner among fewer than a home begins with; none for others."""
+    if least >= USUAL_COHORT:
+        return ()
+    return (say(
+        "This study goes on for you among as few as {least} people. So few are little to hide among.", least=least
+    ),)
+
+
+def fewer_demanded(before: int, after: int) -> tuple[Sentence, ...]:
+    """The sentence on a limit that is lowered below what a home begins with; none for other changes."""
+    if after >= min(before, USUAL_COHORT):
+        return ()
+    return (say(
+        "You lower the fewest people to be among from {before} to {after}. That holds for every study that you join "
+        "from now on, until you raise it again. So few are little to hide among.",
+        before=before,
+        after=after,
+    ),)
 
 
 def _amount(_: object, attribute: object, value: int) -> None:

@@ -39,7 +39,10 @@ def too_dear(budget: Budget, cost: int, most: int, lifetime: int) -> Sentence:
             most=format_epsilon(most),
         )
     if not lifetime or not most:
-        return _nothing(budget)
+        return say(
+            "no single study may take so much of your budget for {budget}; decline, or allow more",
+            budget=budget_name(budget),
+        )
     return say(
         "it takes {cost} of your budget for {budget}, more than the {most} allowed for one study; decline, or allow "
         "more",
@@ -58,17 +61,13 @@ def not_left(budget: Budget, cost: int, left: int, lifetime: int) -> Sentence:
             left=format_epsilon(left),
         )
     if not lifetime:
-        return _nothing(budget)
+        return say("you allow nothing for {budget}; decline, or set a budget for that", budget=budget_name(budget))
     return say(
         "it takes {cost} of your budget for {budget}, and {left} of it is left; decline, or raise that budget",
         cost=percent(cost, lifetime),
         budget=budget_name(budget),
         left=percent(left, lifetime, left=True),
     )
-
-
-def _nothing(budget: Budget) -> Sentence:
-    return say("you allow nothing for {budget}; decline, or set a budget for that", budget=budget_name(budget))
 
 
 def approved_less(approved: int, declared: int) -> Sentence:

@@ -24,7 +24,7 @@ from peer.data.deleting import delete_all, delete_table, demand_table
 from peer.data.evaluate import missing
 from peer.rules.lifecycle import LAST, State
 from peer.run.leaving import OPEN, Departure, departure, silent_departure
-from peer.store.home import PeerHome, RunElsewhere
+from peer.store.home import INCOMING, PeerHome, RunElsewhere
 from peer.store.home_contents import Fate, entries
 from peer.store.records import Study
 from peer.store.store import Store
@@ -96,13 +96,18 @@ class TakingBack:
     def delete_table(self, table: str, choice: Choice) -> list[Study]:
         """Delete a table, and treat the studies that it concerns by the owner's choice; which they are.
 
-        Raises `Refused` for no such table, and while another process runs the home or uses the data; then nothing is
-        changed.
+        Copies of files that wait to be imported go with it: they may hold the same rows. Raises `Refused` for no such
+        table, and while another process runs the home or uses the data; then nothing is changed.
         """
         demand_table(self.data_path, table)
         with self._alone():
             concerned = self.concerned(table)
-            delete_table(self.data_path, table, before=lambda: self._treat(concerned, choice))
+
+            def before() -> None:
+                self._treat(concerned, choice)
+                self._remove_copies()
+
+            delete_table(self.data_path, table, before=before)
             self._rewrite()
             return concerned
 
@@ -121,6 +126,11 @@ class TakingBack:
             self._rewrite()
         unknown = tuple(path.name for path in entries(self.home.path, Fate.UNKNOWN))
         return Erasure(tuple(study for study in self.store.studies() if study.state is State.LEAVING), unknown)
+
+    def _remove_copies(self) -> None:
+        for folder in (self.home.path / INCOMING, self.home.path / "pairing" / INCOMING):
+            for copy in folder.glob("*/*/"):  # a page holds the folder above for as long as it runs
+                remove_folder(copy)
 
     def _treat(self, concerned: list[Study], choice: Choice) -> None:
         for study in self.under_way():

@@ -30,6 +30,7 @@ GOES_ON = (
 _COPIES = say("The file that you imported it from stays where it is, and so does every backup that you made.")
 OF_A_TABLE = (
     joined((say("It cannot be brought back."), _COPIES), " "),
+    say("Copies of files that wait here to be imported go with it: they may hold the same rows."),
     say("Your other tables stay, and so do your receipts and what was spent of your budget."),
 )
 GOES = (

@@ -109,6 +109,7 @@ class Site:
             "progress": self.progress(),
             "paired": self.paired,
             "paused": self.reach.paused_until(),
+            "copies": self.copies,
             "now": self.now(),
         }
         text = self._templates.get_template(template).render(shared | context)
@@ -165,6 +166,11 @@ class Site:
         """The same for good."""
         self.clear()
         self.threads.close()
+
+    def copies(self) -> dict[str, str]:
+        """The file name of each copy that waits and is not just being imported, by its key."""
+        busy = self.jobs.unfinished("import-")
+        return {key: name for key, name in self.staging.names().items() if f"import-{key}" not in busy}
 
     # Naming things
 

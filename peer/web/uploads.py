@@ -79,6 +79,12 @@ class Staging:
             raise Refused(say("this file is not waiting any more; choose it again"))
         return next(folder.iterdir())
 
+    def names(self) -> dict[str, str]:
+        """The file name of each key that waits."""
+        if self._folder is None or not self._folder.path.is_dir():
+            return {}
+        return {file.parent.name: file.name for file in self._folder.path.glob("*/*")}
+
     def drop(self, key: str) -> None:
         """Remove a staged file."""
         shutil.rmtree(self.file(key).parent, ignore_errors=True)

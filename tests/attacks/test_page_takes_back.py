@@ -119,6 +119,25 @@ async def test_erasing_everything_on_the_page_leaves_no_byte_of_any_file(page: V
         await running
 
 
+async def test_a_deleted_table_takes_every_copy_along_that_waits(page: Visited) -> None:
+    for name in ("a.csv", "b.csv"):
+        looked = await page.upload(name, f"age,cups,tired\n{NUMBER},{TEXT},{WHOLE}\n".encode())
+    place = "/" + looked.url.split("/", 3)[3]
+    failed = await page.post(place, looked.form(place) | {"answer": "import", "table": "no name"})
+    assert failed.status == 400 and "A copy stays on this machine until" in failed.words and "b.csv" in failed.text
+    assert "Copies of files that wait here to be imported go with it" in (await page.get(DELETE)).words
+    await page.submit(DELETE, DELETE, answer="delete")
+    assert traces(page.home.path) == [] and not page.server.site.jobs.names("look-")
+    assert (await page.get(place)).status == 400 and "A copy stays" not in (await page.get("/data")).words
+
+
+async def test_the_page_of_data_shows_a_copy_that_waits_and_removes_it(page: Visited) -> None:
+    key = (await page.upload("mine.csv", b"age\n")).url.split("/")[-1].partition("?")[0]
+    assert "mine.csv" in (await page.get("/data")).words
+    await page.submit("/data", f"/data/preview/{key}?back=", answer="drop")
+    assert "mine.csv" not in (await page.get("/data")).words and not page.server.site.copies()
+
+
 async def test_a_study_under_way_is_left_on_the_page_by_choice(page: Visited) -> None:
     await page.peer.join(page.aggregator.invite, page.aggregator.manifest.epsilon)
     asked = await page.get(DELETE)

@@ -142,6 +142,19 @@ async def test_a_study_that_reads_other_tables_is_let_be(tmp_path: Path) -> None
     assert app.store.state(aggregator.study) is State.CONSENTED
 
 
+async def test_a_deletion_takes_the_copies_of_another_process_s_page_and_of_a_phone(tmp_path: Path) -> None:
+    app = owner(tmp_path, FakeAggregator.with_study())
+    (tmp_path / "pairing").mkdir()
+    for place in ("incoming", "pairing/incoming"):
+        copy = HeldFolder(tmp_path / place, os.urandom).path / "key" / "person.csv"
+        copy.parent.mkdir(parents=True)
+        copy.write_text(TEXT)
+    import_rows(tmp_path / "data.sqlite", "diary", ("entry",), [(NUMBER,)])
+    with app.taking_back() as mine:
+        mine.delete_table("diary", Choice.GO_ON)
+    assert not list(tmp_path.glob("**/*.csv"))
+
+
 @pytest.mark.slow
 async def test_nothing_is_erased_while_a_phone_is_let_in(tmp_path: Path) -> None:
     app = owner(tmp_path, FakeAggregator.with_study())

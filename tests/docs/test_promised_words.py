@@ -41,6 +41,8 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "The desk's form has a mail for them", "form", ("Mail to the tellers",)),
     ("docs/staff/with-tellers.md", "with your aggregator's key in it", "teller mail", ("anonml teller allow 0000",)),
     ("docs/staff/with-tellers.md", "Ask who answers", "form", ("Ask who answers",)),
+    ("docs/staff/with-tellers.md", "Press Publish …", "form", ("Publish …", "Read the columns")),
+    ("docs/staff/with-tellers.md", "a trial on this computer", "form", ("a trial on this computer",)),
     ("docs/staff/with-tellers.md", "Try one round with them", "form",
      ("Try one round with them", "made-up people, before anybody is asked")),
     ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
@@ -89,3 +91,13 @@ async def test_every_promised_word_stands_in_its_document_and_on_its_screen(tmp_
         assert said in promise(page), f"{page} says it no more; take it from the list: {said}"
         missing = [text for text in kept if text not in shown[screen]]
         assert not missing, f"{page} promises “{said}”, and {screen} does not show {missing}"
+
+
+def test_a_report_with_two_tellers_takes_at_most_25_actions() -> None:
+    """Of somebody who has read nothing yet: two pages, and each step of the path, a field being a step."""
+    text = (ROOT / "docs/staff/with-tellers.md").read_text("utf-8").partition("## Try it on this computer")[2]
+    steps = re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE)
+    assert [int(number) for number, _ in steps] == [*range(1, len(steps) + 1)]
+    assert steps[-1][1].endswith("show nothing.")
+    more_fields = sum(said.count(", ") + said.count(" and who ") for _, said in steps if said.startswith("Fill in"))
+    assert 15 <= 2 + len(steps) + more_fields <= 25

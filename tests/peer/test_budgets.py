@@ -151,7 +151,7 @@ def test_each_measure_has_its_own_objections(costing, charge: Charge, said: str,
     study, policy = costing(charge), Policy(lifetime=1000 * NANO, max_epsilon=1000 * NANO)
     reasons = objections(study, policy, ledger_of(policy), START)
     assert any(said in reason for reason in reasons) and any(command in with_command(reason) for reason in reasons)
-    assert all(isinstance(reason, Advice) for reason in reasons)
+    assert all(isinstance(reason, Advice) for reason in reasons) and len(set(reasons)) == len(reasons)
     with pytest.raises(Refused):
         decide(study, policy, ledger_of(policy), study.epsilon, START)
 

@@ -163,6 +163,12 @@ class Browser:
     def find(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
+    def until_seen(self, selector: str) -> None:
+        """Until a page that follows by itself has this."""
+        wait = WebDriverWait(self.driver, 60, poll_frequency=0.05)
+        wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, selector))
+        self.settle()
+
     def press(self, words: str) -> None:
         """The button or link that says so."""
         found = [

@@ -47,6 +47,23 @@ if (form) {
   });
 }
 
+const sample = document.getElementById("sample");
+if (sample) {
+  sample.addEventListener("change", () => {
+    if (sample.files.length) sample.form.requestSubmit(document.getElementById("read-columns"));
+  });
+}
+
+const forecast = document.querySelector("[data-forecast]");
+if (forecast) {
+  forecast.textContent = "This study is being tried on made-up people, which takes some seconds. You need not wait.";
+  const { text: study, draft, form_token } = document.forms.publish.elements;
+  const body = new URLSearchParams({ text: study.value, draft: draft.value, form_token: form_token.value });
+  fetch(forecast.dataset.forecast, { method: "POST", body })
+    .then(async (answer) => { if (answer.ok) forecast.innerHTML = await answer.text(); })
+    .catch(() => { forecast.textContent = "The desk does not answer."; });
+}
+
 const label = document.getElementById("label");
 if (label) {
   label.addEventListener("change", () => {

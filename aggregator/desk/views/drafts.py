@@ -20,6 +20,7 @@ from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
 from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
 
@@ -59,21 +60,36 @@ class DraftPages(DeskPage):
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment, while somebody types."""
         text, draft = await self._kept(request)
-        linted = evolve(await asyncio.to_thread(editing.lint_text, text), people=self._people(draft))
-        return self._html("linted.html", request, linted=self._known(linted))
+        return self._html("linted.html", request, linted=await self._linted(text, self._people(draft)))
 
     async def confirm(self, request: web.Request) -> web.Response:
-        """Show what publishing would fix for good, and ask."""
+        """Show what publishing would fix for good, and ask. A forecast that is not there yet comes by itself."""
         text, draft = await self._kept(request)
-        linted = await self._judged(text, self._people(draft))
+        linted = await self._linted(text, self._people(draft))
         if linted.manifest is None or linted.proposal is None:
             return self._editor(request, text, linted, draft)
-        places = linted.proposal.tellers
+        return await self._confirmed(request, text, linted, linted.proposal, linted.manifest, draft)
+
+    async def outlook(self, request: web.Request) -> web.Response:
+        """The forecast of a study file as a fragment, for the page before publishing."""
+        text, draft = await self._kept(request)
+        return self._html("forecast.html", request, linted=await self._judged(text, self._people(draft)))
+
+    async def _confirmed(
+        self,
+        request: web.Request,
+        text: str,
+        linted: editing.LintResult,
+        proposal: Proposal,
+        manifest: Manifest,
+        draft: str,
+    ) -> web.Response:
+        places = proposal.tellers
         answers = await self._aggregator.ask_tellers(places)
         return self._html(
-            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, draft=draft,
-            onion=not is_loopback(self._serving), lower=lower_limit(linted.manifest),
-            summary=protocol_of(linted.manifest).summary(linted.manifest),
+            "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
+            onion=not is_loopback(self._serving), lower=lower_limit(manifest),
+            summary=protocol_of(manifest).summary(manifest), has_form=self._drafts.fields(draft) is not None,
             asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )
 
@@ -134,6 +150,10 @@ class DraftPages(DeskPage):
                     judged = await asyncio.wait_for(self._workers.run(editing.with_outlook, linted), LONGEST_TRY)
                     self._outlooks[linted.proposal, people] = judged.outlook
         return self._known(linted)
+
+    async def _linted(self, text: str, people: int | None) -> editing.LintResult:
+        """The same at once, with an outlook that is known already."""
+        return self._known(evolve(await asyncio.to_thread(editing.lint_text, text), people=people))
 
     def _known(self, linted: editing.LintResult) -> editing.LintResult:
         if linted.proposal is None:

@@ -42,15 +42,10 @@ class FormPages(DraftPages):
     async def form_columns(self, request: web.Request) -> web.Response:
         """The form with the columns of a sample file, and one that was named."""
         fields, draft = await self._kept_fields(request)
-        found: list[SampleColumn] = []
-        if (text := await _sample(request)).strip():
-            found += await asyncio.to_thread(sample_columns, text)
-            fields["read"] = _read(text, found)
         if named := (await optional_field(request, "new_column")).strip():
-            found.append(SampleColumn(sanitised(named), False))
-            fields["read"] = f"The column {found[-1].name} was added."
-        fields = form.with_columns(fields, found)
-        self._drafts.keep_fields(draft, fields)
+            column = SampleColumn(sanitised(named), False)
+            fields = form.with_columns({**fields, "read": f"The column {column.name} was added."}, [column])
+            self._drafts.keep_fields(draft, fields)
         return self._form(request, draft, fields, answered=True)
 
     async def form_check(self, request: web.Request) -> web.Response:
@@ -100,8 +95,22 @@ class FormPages(DraftPages):
         self._drafts.keep_written(draft, text_of(fields))
         raise web.HTTPSeeOther(f"/editor?draft={draft}")
 
+    async def form_publish(self, request: web.Request) -> web.Response:
+        """Write the study file, and show what publishing it would fix; or the form with its faults."""
+        fields, draft = await self._kept_fields(request)
+        text = text_of(fields)
+        linted = await self._linted(text, self._people(draft))
+        if linted.proposal is None or linted.manifest is None:
+            return self._form(request, draft, fields, linted, answered=True)
+        self._drafts.keep_written(draft, text)
+        return await self._confirmed(request, text, linted, linted.proposal, linted.manifest, draft)
+
     async def _kept_fields(self, request: web.Request) -> tuple[dict[str, str], str]:
+        """The fields, with the columns of a sample file, whichever button sent it."""
         draft, fields = Drafts.demand(await field_of(request, "draft")), form.fields_of(await request.post())
+        if (text := await _sample(request)).strip():
+            found = await asyncio.to_thread(sample_columns, text)
+            fields = form.with_columns({**fields, "read": _read(text, found)}, found)
         self._drafts.keep_fields(draft, fields)
         return fields, draft
 

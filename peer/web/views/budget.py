@@ -8,12 +8,13 @@ from attrs import evolve
 from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import attributed, say
+from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit, amount_of, in_budget, limits_shown, with_limit
 from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE
 from peer.web.study_text import meter, meters_by_data_set, other_budgets
-from peer.web.views.joining import asked_again, policy_of
+from peer.web.views.joining import asked_again, asking, policy_of
 
 routes = web.RouteTableDef()
 
@@ -36,6 +37,7 @@ async def budget(request: web.Request) -> web.Response:
         parts=[part for part in held if part.entry.budget == LOCAL],
         others=other_budgets(ledger, tuple(shown.values()), held),
         policy=policy,
+        question=asking(site, request.query),
     )
 
 
@@ -46,8 +48,7 @@ async def changed(request: web.Request) -> web.Response:
     limits = await policy_of(request, site.peer.policy())
     if (asked := await asked_again(request, limits)) is not None:
         return asked
-    site.peer.set_policy(limits)
-    return site.onward(request, "/budget", say("Your limits are changed."))
+    return await _set(request, limits)
 
 
 @routes.post("/budget/other")
@@ -66,8 +67,15 @@ async def changed_other(request: web.Request) -> web.Response:
     limits = evolve(policy, limits=with_limit(policy.limits, limit))
     if (question := await asked_again(request, limits)) is not None:
         return question
+    return await _set(request, limits)
+
+
+async def _set(request: web.Request, limits: Policy) -> web.Response:
+    """Store the limits, and go back to the question that led to them."""
+    site = request.app[SITE]
     site.peer.set_policy(limits)
-    return site.onward(request, "/budget", say("Your limits are changed."))
+    question = asking(site, await request.post())
+    return site.onward(request, question or "/budget", say("Your limits are changed. They hold for all studies."))
 
 
 def _budget(measure: str, unit: str) -> Budget:

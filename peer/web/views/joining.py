@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from aiohttp import web
 from attrs import evolve
@@ -14,6 +15,7 @@ from anon.ldp import nano
 from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
+from anon.protocols.words import truest
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.transparency.fingerprint import study_code
@@ -23,6 +25,7 @@ from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
+from peer.rules.limits import USUAL_COHORT, among_few, fewer_demanded
 from peer.rules.promise import plain_cost, too_few_records
 from peer.rules.tellers import other_words
 from peer.store.summaries import parts_of
@@ -134,13 +137,21 @@ async def policy_of(request: web.Request, known: Policy) -> Policy:
 
 
 async def asked_again(request: web.Request, limits: Policy) -> web.Response | None:
-    """The question before a steep raise, with the form's own fields; None without one, and for a yes."""
+    """The question before limits that protect much less: a steep raise, or few people. It has the form's own fields.
+    None without one, and for a yes."""
     site = request.app[SITE]
-    rises = steep_rises(site.reach.policy(), limits)
-    if not rises or await form_text(request, "sure"):
+    known = site.reach.policy()
+    rises, fewer = steep_rises(known, limits), fewer_demanded(known.minimum_cohort, limits.minimum_cohort)
+    if not (rises or fewer) or await form_text(request, "sure"):
         return None
     sent = {name: value for name, value in (await request.post()).items() if name != FORM_FIELD}
-    return site.page(request, "raise_budget.html", rises=rises, sent=sent)
+    return site.page(request, "raise_budget.html", rises=rises, fewer=fewer, sent=sent, question=asking(site, sent))
+
+
+def asking(site: Site, fields: Mapping[str, object]) -> str:
+    """The consent screen of the study whose question led to the limits; empty where none did."""
+    named = str(fields.get("question", ""))
+    return f"/invite/{named}" if named in {study.hex() for study in site.invites} else ""
 
 
 # Consent
@@ -161,6 +172,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
     known = site.reach.known_tellers()
     answers, few = ((), ()) if site.paired else await site.threads.queried(_own_answers, manifest, site)
     sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known)
+    kinds = await site.threads.asked(protocol_of(manifest).packet_kinds, manifest)
     return site.page(
         request,
         "consent.html",
@@ -170,7 +182,8 @@ async def consent(request: web.Request) -> web.StreamResponse:
         warning=other_words,
         manifest=manifest,
         address=_where(invite, manifest),
-        kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
+        kinds=kinds,
+        picture=truest(kinds),
         own=await site.own(manifest.tables),
         answers=answers,
         few=few,
@@ -184,6 +197,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         window=time_to_send(manifest),
         short=is_short(manifest),
         own_minimum=_own_minimum(site.reach.policy()),
+        among_few=among_few(sheet.minimum_cohort),
         place=f"/invite/{invite.study.hex()}",
     )
 
@@ -218,7 +232,7 @@ async def answered(request: web.Request) -> web.Response:
 
 def _own_minimum(policy: Policy) -> str:
     """From whom the fewest people come that a study must have."""
-    if policy.minimum_cohort == Policy().minimum_cohort:
+    if policy.minimum_cohort == USUAL_COHORT:
         return say("{demanded} people, set by the program at the start", demanded=policy.minimum_cohort)
     return say_many("{count} person", "{count} people", policy.minimum_cohort)
 

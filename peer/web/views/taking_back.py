@@ -48,6 +48,8 @@ async def deleted(request: web.Request) -> web.Response:
         raise Refused(_KEPT)
     choice = _choice(await form_text(request, "studies"))
     concerned = await _alone(site, lambda mine: mine.delete_table(table, choice))
+    for look in site.jobs.names("look-"):  # its first rows are those of a copy that is gone
+        site.forget(look)
     notice = [say("The table {table} is deleted.", table=Quoted(table))]
     if choice is Choice.LEAVE and concerned:
         number = len(concerned)

@@ -57,6 +57,18 @@ def test_a_wrong_wish_makes_nothing(tmp_path: Path, words: list[str]) -> None:
     assert not (tmp_path / "home").exists()
 
 
+def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def serve(home: Any, random_bytes: Any, ready: Any, *_: Any) -> None:
+        ready(home.place().address)
+
+    monkeypatch.setattr("anon.teller.service.serve", serve)
+    words = ("serve", "--name", "Library", "--loopback", "--port", "8762", "--home", tmp_path)
+    assert "teller Library serving at 127.0.0.1:8762" in run(*words)
+    assert "teller Library serving at 127.0.0.1:8762" in run("serve", "--home", tmp_path)
+    with pytest.raises(Refused, match="go with --name"):
+        run("serve", "--loopback", "--home", tmp_path)
+
+
 @pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
 def test_a_mistyped_home_is_not_made(tmp_path: Path, command: str) -> None:
     with pytest.raises(Refused, match="no teller here"):

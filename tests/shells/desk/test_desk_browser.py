@@ -217,7 +217,7 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         sample = tmp_path / "sample.csv"
         sample.write_text("hours,left\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
         browser.find("#sample").send_keys(str(sample))
-        browser.press("Read the columns")
+        browser.until_seen("#label")
         assert "nobody is asked about it" not in browser.text, "nothing is predicted yet"
         Select(browser.find("#label")).select_by_value("left")
         assert browser.text.count("nobody is asked about it") == 1
@@ -236,6 +236,8 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
             browser.find("#epsilon").get_attribute("value") == "3"
             and browser.find("#positive").get_attribute("value") == "1"
         )
+        browser.press("Publish …")
+        wait.until(lambda _: "at epsilon 3" in browser.find("#forecast").text)
 
 
 def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(browser: Browser, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import http.cookiejar
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from anon.errors import Refused
 from anon.kit.page.gate import FORM_FIELD
+from anonml import application, wiring
 
 pytestmark = pytest.mark.process
 
@@ -64,6 +67,18 @@ def test_the_desk_as_a_process(desk: tuple[Path, dict[str, str], subprocess.Pope
     out, errors = process.communicate(timeout=20)
     assert not (home / "desk.link").exists()
     assert said["desk"].partition("token=")[2] not in out + errors and "Traceback" not in errors
+
+
+def test_a_taken_port_of_the_desk_is_told_before_anything_is_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ["desk", "--desk-port", str(taken.getsockname()[1]), "--port", "0", "--home", str(tmp_path / "home")]
+        with pytest.raises(Refused, match=r"is taken; name another with --desk-port"):
+            application("aggregator", "desk")(args=words, obj=wiring(), standalone_mode=False)
+    assert "serving at" not in capsys.readouterr().out
 
 
 def test_a_home_that_is_served_without_a_desk_says_so(tmp_path: Path) -> None:

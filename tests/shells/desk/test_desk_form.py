@@ -121,6 +121,25 @@ def test_a_direction_is_written_and_the_samples_own_share_is_a_hint_alone() -> N
     assert form.share_in_sample(rare) == 25 and "base_rate = 0.5" in text_of(rare)
 
 
+async def test_publish_asks_from_the_form_at_once_and_a_forecast_comes_by_itself(desk: Desk) -> None:
+    draft = _draft_in((await desk.get("/form")).text)
+    lacking = words_of((await desk.post("/form/publish", draft=draft, **_fields(title=""))).text)
+    assert "The study is not complete yet" in lacking and "Publish “" not in lacking
+    asked = await desk.post("/form/publish", draft=draft, **_fields())
+    assert "Publish “Leaving a course”?" in asked.text and 'data-forecast="/editor/outlook"' in asked.text
+    assert f'href="/form?draft={draft}"' in asked.text
+    forecast = await desk.post("/editor/outlook", draft=draft, text=text_of(_fields()))
+    assert "100 people are" in words_of(forecast.text) and "<html" not in forecast.text
+    known = await desk.post("/form/publish", draft=draft, **_fields())
+    assert "100 people are" in words_of(known.text) and "data-forecast" not in known.text
+
+
+async def test_every_button_of_the_form_reads_a_sample(desk: Desk) -> None:
+    draft = _draft_in((await desk.get("/form")).text)
+    await desk.upload("/form/mail", "sample", SAMPLE, draft=draft, **FILLED)
+    assert "60 rows, 4 columns read" in (await desk.get(f"/form?draft={draft}")).text
+
+
 async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tmp_path: Path) -> None:
     page = await desk.get("/form")
     draft = _draft_in(page.text)

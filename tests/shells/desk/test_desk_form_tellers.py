@@ -91,8 +91,9 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert (await desk.post("/form/tellers", draft=draft[1], **fields(tellers="a nowhere"))).status == 400
         written = await desk.post("/form/text", draft=draft[1], **fields())
         assert "It can be published" in written.text
-        asking = words_of((await desk.post("/editor/confirm", draft=draft[1], text=text_of(fields()))).text)
-        assert f"Student council , at 127.0.0.1:9000 : {first}" in asking and f"127.0.0.1:9001 : {second}" in asking
+        asking = words_of((await desk.post("/form/publish", draft=draft[1], **fields())).text)
+        assert f"Student council (program at 127.0.0.1:9000 ): {first}" in asking
+        assert f"127.0.0.1:9001 ): {second}" in asking
         assert "What students read before they say yes" in asking and "hours: Your hours" in asking
         assert "staff@example.org" in asking and "Whether you left the course" in asking
         await desk.post("/studies", draft=draft[1], text=text_of(fields()), reach="loopback")

@@ -15,10 +15,14 @@ from typer.testing import CliRunner
 from aggregator.cli.main import app as commands
 from aggregator.cli.study import app as studies
 from aggregator.desk.drafts import Drafts
+from aggregator.desk.timeline import stages
+from aggregator.rules.lifecycle import Phase
 from aggregator.study.handout import PLACE, mail
+from anon.protocols.registry import protocol_of
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 from tests.support.desk_browser import Desk, opened, words_of
+from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.world import in_memory, study_text
 
 HERE = "127.0.0.1:8750"
@@ -141,3 +145,19 @@ async def test_drafts_outlive_the_desk_and_are_listed(tmp_path: Path) -> None:
             assert (await again.get(f"/editor?draft={draft}")).status == 404
             for wrong in ("../../desk", "A" * 16):
                 assert (await again.post("/drafts/discard", draft=wrong)).status == 400
+
+
+def test_where_files_are_of_excel_its_library_is_installed_at_once() -> None:
+    manifest = FakeAggregator.with_study(DECLARED).manifest
+    assert "py3-none-any.whl'" in mail(manifest)
+    for source in ("Save it as log.xlsx.", "Open it in Excel and save it."):
+        assert "py3-none-any.whl[excel]'" in mail(evolve(manifest, data_source=source))
+    assert "[excel]" not in mail(evolve(manifest, data_source="It excels: an .xlsxx file."))
+
+
+def test_learning_is_shown_to_last_until_the_results_and_not_until_collection_closes() -> None:
+    manifest = FakeAggregator.with_study(DECLARED).manifest
+    shown = stages(manifest, protocol_of(manifest).rounds(manifest), Phase.LEARNING, 0)
+    ends = {stage.name: stage.ends for stage in shown}
+    assert ends["learning"] == manifest.timetable.ends > manifest.windows[-1].closes
+    assert not any(word in stage.what for stage in shown for word in ("peers", "credentials", "seed"))

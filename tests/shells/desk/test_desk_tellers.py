@@ -102,7 +102,7 @@ async def test_names_words_and_addresses_stand_wherever_staff_present_the_study(
         assert [one.name for one in told] == list(NAMES) and len({one.words for one in told}) == 2
         for one in told:
             assert f"{one.name} {one.words} {one.address}" in first
-            assert f"   {one.name}, at {one.address}:\n   {one.words}\n" in mail(manifest)
+            assert f"   {one.name} (program at {one.address}):\n   {one.words}\n" in mail(manifest)
         prints = words_of((await desk.get(f"/studies/{world.live.study.hex()}/fingerprints")).text)
         assert "1 the tellers' signatures" in prints
         await world.go_on(until=world.closes - 1)
@@ -124,7 +124,7 @@ async def test_every_card_has_the_words_of_each_teller(tmp_path: Path) -> None:
             await desk.get(f"/studies/{world.live.study.hex()}")
             cards = await desk.post(f"/studies/{world.live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
             for one in presented_tellers(world.live.manifest):
-                assert words_of(cards.text).count(f"{one.name} , at {one.address} : {one.words}") == 2
+                assert words_of(cards.text).count(f"{one.name} (program at {one.address} ): {one.words}") == 2
         for member in world.peers:
             member.close()
 

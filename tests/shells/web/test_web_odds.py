@@ -177,6 +177,17 @@ def test_a_picture_is_drawn_to_the_exact_chance_and_rounded_in_words() -> None:
             assert kind.picture.chance.in_ten in kind.picture.text
 
 
+async def test_the_screens_one_picture_is_of_the_questions_that_are_answered_truly_most_often(tmp_path: Path) -> None:
+    kinds = packet_kinds(FakeAggregator.with_study(PAPER).manifest)
+    least, *kinder = sorted((kind.picture for kind in kinds), key=lambda drawn: -drawn.chance.numerator)
+    assert least.chance.numerator > kinds[0].picture.chance.numerator, "the likeliest kind is kinder"
+    async with visited(tmp_path, PAPER) as page:
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        first = (await page.get(page.invite)).words.partition("All details")[0]
+    assert least.text in first and "true most often" in first
+    assert not any(drawn.text in first for drawn in kinder)
+
+
 @pytest.mark.parametrize(("share", "words"), [
     (0.04, "fewer than 1 in 10"), (0.06, "about 1 in 10"), (0.73, "about 7 in 10"), (0.75, "about 8 in 10"),
     (0.949, "about 9 in 10"), (0.951, "more than 9 in 10"), (0.9999, "more than 9 in 10"),

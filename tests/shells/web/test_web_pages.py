@@ -229,9 +229,24 @@ async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> No
     page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=20))
     first = (await looked(page)).partition("All details")[0]
     assert "(20 people, set by the program at the start) stops this study for you if fewer enrol" in first
-    assert 'href="/budget#minimum_cohort"' in first
-    page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=3))
-    assert "stops this study for you" not in (await page.get(page.invite)).text.partition("All details")[0]
+    assert f'href="/budget?question={page.aggregator.study.hex()}#minimum_cohort"' in first
+    assert "as few as" not in first
+
+
+async def test_a_lowered_limit_warns_of_all_studies_and_leads_back_to_the_question(page: Visited) -> None:
+    await looked(page)
+    page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=20))
+    place = f"/budget?question={page.aggregator.study.hex()}"
+    assert f'href="{page.invite}"' in (await page.get(place)).text
+    asked = await page.submit(place, "/budget", minimum_cohort="3")
+    assert "to be among from 20 to 3. That holds for every study" in asked.words
+    assert page.peer.policy().minimum_cohort == 20
+    done = await page.post("/budget", asked.form("/budget") | {"sure": "yes"})
+    first = done.words.partition("All details")[0]
+    assert done.url.endswith(page.invite) and "They hold for all studies." in first
+    assert "stops this study for you" not in first and "among as few as 3 people" in first
+    elsewhere = await page.submit("/budget?question=https://example.org", "/budget", minimum_cohort="4")
+    assert elsewhere.url.endswith("/budget")
 
 
 async def test_all_that_depends_on_the_state_renews_itself(page: Visited) -> None:

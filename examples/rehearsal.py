@@ -1,0 +1,113 @@
+"""`anonml study rehearse`: made-up people take part in a study that is published for this machine alone.
+
+They are real peers with real links, noise and tellers; their data are made up, and their homes go afterwards. A study
+that others can reach is refused: made-up answers would be counted among theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from aggregator.app import AggregatorApp
+from aggregator.network.onion_address import address_of_links
+from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
+from anon.errors import Refused
+from anon.kit.terminal.options import StudyOption, finished
+from anon.kit.terminal.printing import Terminal
+from anon.ldp.epsilon import NANO
+from anon.machine.clock import elapsed_seconds
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.route import DirectRoute
+from anon.study.manifest import Manifest
+from anon.wire.invite import Invite
+from peer.app import PeerApp
+from peer.data.importing import import_rows
+from peer.rules.consent import Policy
+from peer.rules.limits import BudgetLimit
+from peer.store.home import PeerHome
+
+Value = int | float | str
+MOST = 1_000
+LOOKS_SECONDS = 30
+"""How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
+MOST_AMOUNT = 1_000 * NANO
+
+
+def join(app: typer.Typer) -> None:
+    """Add the command to those of `anonml study`."""
+    app.command()(rehearse)
+
+
+def rehearse(
+    people: Annotated[int, typer.Option(min=0, max=MOST, help="How many; 0: the study's minimum.")] = 0,
+    study: StudyOption = "",
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Let made-up people take part in a study on this machine alone, to see all of it before anybody is asked.
+
+    Serve the study meanwhile. It ends when the study has: the report is on the desk then.
+    """
+    invites, manifest = finished(_invited(home, study, people))
+    Terminal().print(f"{len(invites)} made-up people take part; this goes on until the study is over.")
+    with TemporaryDirectory(prefix="anonml-rehearsal-") as folder:
+        peers = _settled(Path(folder), invites, manifest)
+        finished(_live(peers, invites, manifest))
+        ended = Counter(str(status.state) for peer in peers for status in peer.status())
+    told = ", ".join(f"{number} {state}" for state, number in ended.items())
+    Terminal().print(f"made-up people: {told}. The report is on the desk, or by `anonml aggregator report`.")
+
+
+async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], Manifest]:
+    async with AggregatorApp(existing(home)) as aggregator:
+        live = aggregator.study(pick(aggregator, study))
+        manifest, served = live.manifest, aggregator.home.served_at()
+        if manifest.addresses:
+            raise Refused("others can reach this study, and its sum would hold made-up people; publish it --loopback")
+        if live.phase != "enrolling" or manifest.cohort.admission == "allow-list":
+            raise Refused(f"nobody can join by a link now ({live.phase}, admission: {manifest.cohort.admission})")
+        if not served:
+            raise Refused("nothing serves this study; start `anonml aggregator desk` first")
+        where = address_of_links(served, manifest.address)
+        number = people or manifest.cohort.minimum
+        drawn = number if manifest.cohort.admission == "invite" else 1
+        return list(await aggregator.create_invites(live.study, drawn, where)) * (number // drawn), manifest
+
+
+def _settled(folder: Path, invites: Sequence[Invite], manifest: Manifest) -> list[PeerApp]:
+    """Peers with a row each, whose limits allow the study: nobody's privacy is at stake."""
+    from aggregator.lab.synthetic import people as made_up  # a shell: the command is known without it
+
+    columns, rows = made_up(manifest, len(invites), secrets.SystemRandom())
+    limits = tuple(
+        BudgetLimit(measure, unit, MOST_AMOUNT, MOST_AMOUNT)
+        for measure in Measure
+        for unit in Unit
+        if Budget(measure, unit) != LOCAL
+    )
+    policy = Policy(MOST_AMOUNT, MOST_AMOUNT, manifest.cohort.minimum, minimum_window=0, limits=limits)
+    return [_peer(folder / str(number), manifest, columns, row, policy) for number, row in enumerate(rows)]
+
+
+def _peer(home: Path, manifest: Manifest, columns: Sequence[str], row: Sequence[Value], policy: Policy) -> PeerApp:
+    peer_home, route = PeerHome(home), DirectRoute()
+    peer_home.prepare()
+    import_rows(peer_home.data_path, manifest.tables[0].name, columns, [row])
+    return PeerApp(peer_home, lambda: route, time.time, os.urandom, policy=policy, elapsed=elapsed_seconds)
+
+
+async def _live(peers: Sequence[PeerApp], invites: Sequence[Invite], manifest: Manifest) -> None:
+    for peer, invite in zip(peers, invites, strict=True):
+        await peer.manifest(invite)
+        await peer.join(invite, manifest.epsilon)
+    rest = manifest.timetable.ends - time.time() + LOOKS_SECONDS
+    await asyncio.gather(*(peer.run(rest) for peer in peers))
