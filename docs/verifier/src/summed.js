@@ -4,6 +4,7 @@ import { clip, dot, eigen, mean, range, solve, sum, zeros } from "./algebra.js";
 import { demand } from "./bytes.js";
 import { shapeOf } from "./designs.js";
 import { drawnRows } from "./graphical.js";
+import { scaled } from "./histogram.js";
 import { additiveTables } from "./learn.js";
 import { ratio } from "./mechanisms.js";
 import { alike, coordinatesOf, guessError, invertible, kept, pairsOf, seconds } from "./moments.js";
@@ -177,7 +178,10 @@ function publicRows(study, given, many, norm) {
   demand(found.length === many, `given 0: expected ${many} rows, got ${found.length}`);
   const longest = norm * Math.sqrt(names.length + 1) * ABOVE;
   return found.map((line) => {
-    const reals = study.features.map(({ name, range: [low, high] }) => clip((line[first.indexOf(name)] - (low + high) / 2) / ((high - low) / 2), -1, 1));
+    const reals = study.features.map((feature) => {
+      const [[low, high], number] = [scaled(feature), line[first.indexOf(feature.name)]];
+      return clip(((feature.scale === "log" ? Math.log1p(Math.max(number, 0)) : number) - (low + high) / 2) / ((high - low) / 2), -1, 1);
+    });
     const row = [1, ...reals].map((real) => real / longest);
     const length = Math.sqrt(dot(row, row));
     return length <= 1 / ABOVE ? row : row.map((real) => real / (length * ABOVE));
