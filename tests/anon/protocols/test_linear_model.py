@@ -17,7 +17,7 @@ from anon.protocols.models.tables import demand_tables
 from anon.protocols.models.tables import from_json as tables_from_json
 from peer.cli.show import prediction_json, show_prediction
 from peer.data.importing import import_rows
-from peer.predict import Prediction, predict_own, predicted_name, write_predictions
+from peer.predict import Prediction, caution, predict_own, predicted_name, write_predictions
 from tests.support.browsing_model import model_of
 from tests.support.linear import CLASS, LOG, NUMBER
 from tests.support.protocols import read_model
@@ -152,6 +152,11 @@ def test_the_owner_predicts_with_it(tmp_path: Path, capsys: pytest.CaptureFixtur
         "“tired”: score 73.1 %, threshold 50.0 %: yes",
     ]
     assert prediction_json(number)["value"] == pytest.approx(10.0) and "value" not in prediction_json(answer)
+
+
+def test_a_model_without_a_test_says_so_before_its_answer() -> None:
+    assert "not tested against noise" in caution(CLASS)
+    assert "did not show" in caution(evolve(CLASS, shown=False)) and not caution(evolve(CLASS, shown=True))
 
 
 def test_a_file_of_numbers_has_a_column_of_numbers(tmp_path: Path) -> None:
