@@ -63,7 +63,8 @@ def of_moments(columns: tuple[Column, ...], people: People, scored: Floats, draw
     exact = summed_products(design, LABEL, people)
     noisy = exact + simulated_noise(noise, PARTIES, design.length, draw)
     found = ridge(design, LABEL, NoisySum(tuple(noisy.tolist()), len(people), noise, PARTIES))
-    return scored @ np.array(found.weights)
+    scores: Floats = scored @ np.array(found.weights)
+    return scores
 
 
 def of_gradient(
