@@ -1,5 +1,5 @@
 // The results that follow from published sums (docs/protocol.md, "Models of sums").
-import { UNCERTAIN_RELATION, chanceOf, indicatorCovariance, seenThrough } from "./additive.js";
+import { chanceOf, indicatorCovariance, seenThrough } from "./additive.js";
 import { clip, dot, eigen, mean, range, solve, sum, zeros } from "./algebra.js";
 import { demand } from "./bytes.js";
 import { shapeOf } from "./designs.js";
@@ -285,16 +285,15 @@ function summedShares(found, guess, card) {
 
 // Who takes part, with the covariance of the categories themselves, the tellers' noise, and the base rate's error.
 function summedNoise(moments, units) {
-  const { coordinates, rate, rateError, shares, variance, secondVariance } = moments;
+  const { coordinates, rate, rateError, shares, variance } = moments;
   const { covariance } = indicatorCovariance(moments);
   const whole = covariance.map((row) => row.map((one) => ((rate * (1 - rate)) / units) * one));
   const common = new Float64Array(coordinates.size);
-  for (const { place, card, name } of coordinates.features) {
-    const apart = coordinates.features.filter((other) => other.name !== name && !Number.isFinite(secondVariance[place[0]][other.place[0]])).length;
+  for (const { place, card } of coordinates.features) {
     const own = Number.isFinite(variance[place[0]]) ? variance[place[0]] : 0;
     const middle = mean(place.map((at) => shares[at]));
     place.forEach((i) => {
-      place.forEach((j) => (whole[i][j] = whole[i][j] * (1 + UNCERTAIN_RELATION * apart) + own * ((i === j) - 1 / card)));
+      place.forEach((j) => (whole[i][j] += own * ((i === j) - 1 / card)));
       common[i] = shares[i] - middle;
     });
   }
