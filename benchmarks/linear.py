@@ -4,9 +4,9 @@
 
 The numbers of `benchmarks.declared` with their ranges and scales, written down before anything was scored. Epsilon 1 at
 delta 1e-6, the noise of two tellers. Each trial draws people and noise anew. `moments` and `gradient`: ROC AUC on
-people who took no part, whatever the study says of itself. The power of a gradient is how often one round of the gradient, at
-the intercept that fits and with every column's mean known, would be shown to be more than noise at the 2 % level. No
-test that has to find intercept and means can do better with one round.
+people who took no part, whatever the study says of itself. The power of a gradient is how often one round of it, at the
+intercept that fits and with every column's mean known, would be shown to be more than noise at the 2 % level. No test
+that has to find intercept and means can do better with one round.
 
 Prints a table, and writes benchmarks/out/linear.json.
 """
