@@ -35,7 +35,7 @@ from anon.protocols.board import Pages, page_of, pages_in
 from anon.protocols.contract import Record
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.design import column_of, shape_of
 from anon.protocols.sum.groups.drawing import KEYS, told
 from anon.protocols.sum.groups.layout import grouping_of
 from anon.protocols.sum.groups.shared import drawn_groups
@@ -115,7 +115,7 @@ def _parts(rows: Sequence[census_data.Row], each: int) -> list[list[dict[str, An
 def _public(proposal: Proposal, records: Sequence[Record]) -> bytes:
     """The file that is given to everybody: every feature, and no label. A missing value is the middle of its range."""
     names, out = [feature.name for feature in proposal.features], StringIO()
-    middles = {feature.name: sum(feature.range) / 2 for feature in proposal.features}
+    middles = {feature.name: column_of(feature).value(0.0) for feature in proposal.features}
     rows = [[record.values[name] if record.values[name] is not None else middles[name] for name in names]
             for record in records]
     csv.writer(out, lineterminator="\n").writerows([names, *rows])

@@ -133,7 +133,10 @@ def predicted_name(model: PublishedModel) -> str:
 
 
 def caution(model: PublishedModel) -> str:
-    """One sentence where the model was not shown to beat guessing, else nothing: to be said before its answer."""
+    """One sentence where the model was not shown to beat guessing, or not tested, else nothing: to be said before its
+    answer."""
+    if model.shown is None and isinstance(model, LinearModel | EnsembleModel):
+        return say("This model was not tested against noise: noise alone may have made its weights.")
     if model.shown is not False:
         return ""
     if model.chance is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from itertools import pairwise
-from math import log
+from math import log, log1p
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from anon.machine.extras import install
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model, ModelTable, demand_tables
-from anon.study.features import Feature
+from anon.study.features import LARGEST_NUMBER, Feature
 
 TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
 """The only type in a skops file of a published model that is not scikit-learn's, numpy's or Python's own."""
@@ -101,8 +101,13 @@ def linear_graph(graph: _Graph, model: LinearModel) -> None:
     total = graph.real(model.intercept)
     for column, weight in zip(model.columns, model.weights, strict=True):
         x = graph.add("Reshape", column.name, graph.constant(np.array([-1], dtype=np.int64)))
-        moved = graph.add("Div", graph.add("Sub", x, graph.real(column.centre)), graph.real(column.width))
-        absent = graph.add("Or", graph.add("IsNaN", moved), graph.add("IsInf", moved))
+        scaled = x
+        if column.scale == "log":
+            scaled = graph.add("Log", graph.add("Add", graph.add("Max", x, graph.real(0.0)), graph.real(1.0)))
+        moved = graph.add("Div", graph.add("Sub", scaled, graph.real(column.centre)), graph.real(column.width))
+        # Min and Max of a logarithm would hide what is no number.
+        absent = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
+        absent = graph.add("Or", absent, graph.add("IsInf", moved))
         place = graph.add("Where", absent, graph.real(0.0), moved)
         clipped = graph.add("Min", graph.add("Max", place, graph.real(-1.0)), graph.real(1.0))
         total = graph.add("Add", total, graph.add("Mul", clipped, graph.real(weight)))
@@ -110,7 +115,12 @@ def linear_graph(graph: _Graph, model: LinearModel) -> None:
         graph.decide(graph.add("Sigmoid", total), model.threshold)
     else:
         scaled = graph.add("Mul", total, graph.real(model.target.width))
-        graph.add("Add", scaled, graph.real(model.target.centre), output="value")
+        if model.target.scale != "log":
+            graph.add("Add", scaled, graph.real(model.target.centre), output="value")
+            return
+        moved = graph.add("Add", scaled, graph.real(model.target.centre))
+        ended = graph.add("Min", graph.add("Max", moved, graph.real(0.0)), graph.real(log1p(LARGEST_NUMBER)))
+        graph.add("Sub", graph.add("Exp", ended), graph.real(1.0), output="value")
 
 
 def _amounts(model: Model) -> list[list[float]]:

@@ -38,6 +38,7 @@ def plan(
     epsilon: Annotated[float, typer.Option(help="The record-level epsilon that each peer will spend.")],
     cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
     write: Annotated[Path | None, typer.Option(help="Where to write the study file with the best design.")] = None,
+    exact_sums: Annotated[bool, typer.Option(help="With --write: the exact sums beside it.")] = False,
     chart: Annotated[Path | None, typer.Option(help="Where to write an SVG chart over cohorts and epsilons.")] = None,
     populations: Annotated[int | None, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = None,
     only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
@@ -53,12 +54,12 @@ def plan(
     The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
     `learning.base_rate` where they are public knowledge.
     """
-    from aggregator.lab.planning.exact_sums import without_tellers
+    from aggregator.lab.planning.exact_sums import summed, without_tellers
     from aggregator.lab.planning.letters import with_rounds
     from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
-    from aggregator.lab.planning.study_file import changes, to_toml
     from aggregator.lab.planning.study_file import chart as draw
+    from aggregator.lab.planning.study_file import to_toml
     from aggregator.lab.planning.trials import plan_of
 
     place, written = Compute.of(compute), PROTOCOLS.load_proposal(file)
@@ -69,8 +70,7 @@ def plan(
     for target in (write, chart):
         if target is not None and target.exists():
             raise Refused(f"{target}: already exists; name another file")
-    if chart is not None and only:
-        raise Malformed("--chart: a chart needs other cohorts and epsilons; leave out --only")
+    _demand_fits(write, chart, only, exact_sums)
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
         task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
@@ -86,8 +86,9 @@ def plan(
         )
         here = (people, epsilon)
         around = tuple(choice if (cell.best.cohort, cell.best.epsilon) == here else cell for cell in around)
+    kept = summed(written, epsilon)[0] if exact_sums else choice.proposal
     if write is not None:
-        write.write_text(to_toml(choice.proposal), "utf-8")
+        write.write_text(to_toml(kept), "utf-8")
     if chart is not None:
         chart.write_text(draw(around), "utf-8")
     if as_json:
@@ -111,10 +112,27 @@ def plan(
         console.print("The best design and its expected AUC for other groups and epsilons:")
         console.print(grid)
     if write is not None:
-        console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
-        for line in changes(written, choice.proposal):
-            console.print(line, soft_wrap=True)
-        console.print("Comments are not kept, and lengths of time are written in seconds.")
+        _show_written(console, write, written, kept, "exact sums of tables" if exact_sums else choice.best.design)
+
+
+def _show_written(console: Terminal, file: Path, written: Proposal, kept: Proposal, design: str) -> None:
+    """The file, and what is other in it than in the one that was given."""
+    from aggregator.lab.planning.study_file import changes
+
+    console.print(f"{file} written with {design}; check it with `anonml study lint {file}`")
+    for line in changes(written, kept):
+        console.print(line, soft_wrap=True)
+    if len(kept.tellers) > len(written.tellers):
+        console.print("Its two [[tellers]] stand in: write names and addresses of those who will run them.")
+    console.print("Comments are not kept, and lengths of time are written in seconds.")
+
+
+def _demand_fits(write: Path | None, chart: Path | None, only: bool, exact_sums: bool) -> None:
+    """Raises `Malformed` for options that ask for something without what it needs."""
+    if exact_sums and write is None:
+        raise Malformed("--exact-sums: says what to write; name a file with --write")
+    if chart is not None and only:
+        raise Malformed("--chart: a chart needs other cohorts and epsilons; leave out --only")
 
 
 def _show_rounds(manifest: Manifest, people: int, as_json: bool) -> None:
@@ -188,6 +206,8 @@ def _show_beside(console: Terminal, best: Forecast, sums: Beside | str, epsilon:
     if sums.equal is not None:
         table.add_row("", f"the same at local epsilon {sums.equal.epsilon:g}", *_figures(sums.equal))
     table.add_row("sum", sums.sums.design, *_figures(sums.sums))
+    if sums.trusted is not None:
+        table.add_row("a trusted party", "the same tables, noise added once", f"{sums.trusted:.3f}", "", "", "")
     console.print(f"{sums.sums.cohort:,} people, the two protocols at epsilon {epsilon:g}:")
     console.print(table)
     for line in sums.sentences(epsilon):

@@ -131,7 +131,10 @@ def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
 def _cautions(result: SimulationResult) -> None:
     for name in result.leaks:
         typer.echo(
-            shown(f"caution: {name} alone tells the label. Is it the label in other words, or known only afterwards?"),
+            shown(
+                f"caution: {name} alone tells the label. Is it the label in other words, or known only afterwards? The "
+                "figures without privacy leave it out."
+            ),
             err=True,
         )
 

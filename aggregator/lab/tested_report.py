@@ -58,7 +58,7 @@ def report_from_counts(
     manifest = PROTOCOLS.manifest(manifest_bytes)
     learned = part_of(manifest).learn(manifest, documents, found.tallies)
     tested = read_people(manifest, people, person) if people.strip() else None
-    evaluation = evaluated(learned.model, manifest.features, tested) if tested and learned.model else None
+    evaluation = evaluated(learned.model, manifest, tested, traffic.enrolled) if tested and learned.model else None
     return render(manifest, learned, traffic, found.accepted, evaluation, found.unreadable)
 
 

@@ -244,7 +244,7 @@ class Study:
             raise Malformed("run: expected at least 2 people beside those held out")
         manifest = self.manifest
         learned = run_once(manifest, peers, generator)
-        evaluation = evaluated(learned.model, manifest.features, scored)
+        evaluation = evaluated(learned.model, manifest, scored, len(peers))
         each = [len(peers) * row.weight // slot.total for slot in manifest.slots for row in slot.rows]
         surveys = [row.survey for slot in manifest.slots for row in slot.rows]
         page = render(manifest, learned, Traffic(len(peers), {}, {}), dict(zip(surveys, each, strict=True)), evaluation)

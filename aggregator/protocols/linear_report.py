@@ -17,8 +17,9 @@ _TEMPLATE: Final = """{% extends "report.html" %}
 <p>An interval is of the noise and of who took part. The noise also draws weights to 0, which no interval tells.</p>
 {% endif %}
 <table class="wide"><thead><tr><th>Column</th><th>Centre</th><th>Width</th><th>Weight</th></tr></thead><tbody>
-{% for column, weight in weighted %}<tr><th scope="row">{{ column.name }}</th><td class="n">{{ column.centre }}</td>
-<td class="n">{{ column.width }}</td><td class="n">{{ "%+.4g" | format(weight) }}</td></tr>
+{% for column, weight in weighted %}<tr><th scope="row">{{ column.name }}{{ " (log)" if column.scale == "log" }}</th>
+<td class="n">{{ "%.6g" | format(column.centre) }}</td><td class="n">{{ "%.6g" | format(column.width) }}</td>
+<td class="n">{{ "%+.4g" | format(weight) }}</td></tr>
 {% endfor %}<tr><th scope="row">intercept</th><td></td><td></td>
 <td class="n">{{ "%+.4g" | format(model.intercept) }}</td></tr>
 </tbody></table>
@@ -26,8 +27,11 @@ _TEMPLATE: Final = """{% extends "report.html" %}
 <h2>The model</h2>
 <p>{% if model.target %}It predicts the number “{{ model.target.name }}”.
 {% else %}It adds up log-odds of “{{ model.label.name }}”.{% endif %}
-Each column is centred, divided by its width and cut to lie from -1 to 1. Then it is multiplied by its weight.
-{% if model.target %}A sum of 1 is one width of {{ model.target.width }} above {{ model.target.centre }}.{% endif %}</p>
+{% if logarithms %}Of columns on a log scale the natural logarithm of 1 + value is taken first.
+{% endif %}Each column is centred, divided by its width and cut to lie from -1 to 1.
+Then it is multiplied by its weight.
+{% if model.target %}A sum of 1 is one width of {{ model.target.width }} above {{ model.target.centre }}{{
+" in the logarithm of 1 + number" if model.target.scale == "log" }}.{% endif %}</p>
 {% if model.shown is false %}
 <details><summary>The model's weights, which were not shown to be more than noise</summary>
 {{ weights() }}
@@ -48,4 +52,5 @@ def linear_report(model: LinearModel, errors: Sequence[float] = ()) -> ReportPar
         for column, weight in pairs
         if spread
     ]
-    return ReportPart(_TEMPLATE, {"weighted": pairs, "drawn": drawn})
+    logarithms = any(column.scale == "log" for column in model.columns)
+    return ReportPart(_TEMPLATE, {"weighted": pairs, "drawn": drawn, "logarithms": logarithms})

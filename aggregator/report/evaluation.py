@@ -32,7 +32,8 @@ class Subgroup:
 class TestEvaluation:
     """On `people` test people, of whom the share `positive` is: scores, points (false positive rate, true positive
     rate) of the ROC curve, and (mean prediction, share of positives) of tenths by prediction. `rule_auc`: the AUC of
-    the directions that the study file declares, by themselves; None without any."""
+    the directions that the study file declares, by themselves; None without any. `trusted_auc`: that of a trusted party
+    which has learned from half of the test people, on the others; None where one half has a single label."""
 
     people: int
     positive: float
@@ -45,6 +46,7 @@ class TestEvaluation:
     calibration: tuple[tuple[float, float], ...]
     subgroups: tuple[Subgroup, ...]
     rule_auc: float | None = None
+    trusted_auc: float | None = None
 
     @property
     def majority(self) -> float:

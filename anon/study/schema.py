@@ -84,7 +84,7 @@ WORDS: Final[dict[str, str]] = {
     "Feature.range": "[minimum, maximum]; values outside are moved to the nearest end.",
     "Feature.bins": "How many bins; their cuts are found privately. Or give cuts.",
     "Feature.cuts": "The cuts between bins, increasing. Or give bins.",
-    "Feature.scale": "How levels are spread over the range while cuts are looked for.",
+    "Feature.scale": "log: levels for cuts are even in ln(1 + number), and a linear model takes ln(1 + number).",
     "Feature.categories": "The texts that the query may give.",
     "Feature.shares": "A public guess of how common each category is, never from the data.",
     "Feature.expects": "The direction you expect: 1, -1 or 0; one of them for each category. Never from the data.",

@@ -50,10 +50,12 @@ SUMMED = {
     "moments": 'kind = "moments"\nepsilon = 1.0',
     "moments, shrunk": 'kind = "moments"\nepsilon = 1.0\nnorm = 0.5',
     "moments of a number": 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2',
+    "moments of a log number": 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"',
     "gradient": 'kind = "gradient"\nepsilon = 2.0\nrounds = 3',
     "gradient, many": 'kind = "gradient"\nepsilon = 2.0\nrounds = 2\nclip = 0.25\nmomentum = 0.5',
     "averaging, many": 'kind = "averaging"\nepsilon = 2.0\nstrength = 0.1',
     "transfer": 'kind = "transfer"\nepsilon = 2.0\npublic_rows = 12',
+    "transfer, log": 'kind = "transfer"\nepsilon = 2.0\npublic_rows = 12',
     "rule, declared": 'kind = "rule"\nepsilon = 2.0\nrounds = 2',
 }
 _MANY = 'records = "many"\nmost_records = 20\nunit = "record"\n'
@@ -74,7 +76,9 @@ def manifest_of(name: str) -> tuple[Manifest, bytes]:
         text = text.replace(plain, expected)
     if "many" in name:
         text = many_records(text)
-    if name == "transfer":
+    if "log" in name.split():
+        text = text.replace("range = [0, 12]", 'range = [0, 12]\nscale = "log"')
+    if name.startswith("transfer"):
         text, public = public_rows_of(text, drawn)
         given = public["rows"]
     public = {"rows": given} if given else {}

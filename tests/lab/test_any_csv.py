@@ -67,6 +67,19 @@ def test_a_study_is_inferred_from_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_long_name_is_cut_and_no_other_has_the_cut_one(tmp_path: Path) -> None:
+    begins = "On a scale from 1 to 5, how do you like the course"
+    rows = "".join(f"{number % 7},{number % 5 + number / 9},{'yes' if number % 3 else 'no'}\n" for number in range(60))
+    file = tmp_path / "asked.csv"
+    file.write_text(f'"{begins}?","{begins} on Mondays?","{begins} enough to take it again?"\n{rows}')
+    label = f"{begins} enough to take it again?"
+    found = infer_study(file, label, ["yes"], 1.0)
+    names = [feature.name for feature in found.proposal.features]
+    assert found.notes == () and len({*names, found.proposal.label.name}) == 3
+    assert all(name.startswith("on_a_scale_from_1_to_5_how_do_y") and len(name) == 40 for name in names)
+    assert [*people_of(found.proposal, file).columns] == names
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_it_is_simulated_without_a_study_file(tmp_path: Path, epsilon: float) -> None:
     data, test = write(tmp_path / "a.csv"), write(tmp_path / "b.csv", seed=2)

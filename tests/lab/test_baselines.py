@@ -129,7 +129,9 @@ def test_a_column_that_tells_the_label_is_flagged(tmp_path: Path) -> None:
         "1",
     ]
     found = CliRunner().invoke(app, [*arguments, "--json"])
-    assert json.loads(found.stdout)["leaks"] == ["points", "place"]
+    figures = json.loads(found.stdout)
+    assert figures["leaks"] == ["points", "place"]
+    assert 0.5 < figures["auc_ceiling_binned"] < 0.8 and 0.5 < figures["auc_ceiling_raw"] < 0.8
     assert "caution: points alone tells the label" in found.stderr and "hours alone" not in found.stderr
 
 

@@ -12,10 +12,10 @@ from aggregator.protocols.linear_report import linear_report
 from aggregator.report.page import _environment
 from anon.errors import Refused
 from anon.protocols.models.linear import LinearModel
-from tests.support.linear import CLASS, NUMBER
+from tests.support.linear import CLASS, LOG, NUMBER
 
 AGES = (math.nan, math.inf, -math.inf, -5.0, 0.0, 20.1, 40.0, 80.0, 80.1, 1e300)
-CUPS = (math.nan, 0.0, 1.0, 2.0, 4.0, 9.0)
+CUPS = (math.nan, -math.inf, -3.0, 0.0, 1.0, 2.0, 4.0, 9.0)
 ROWS = [(age, cups) for age in AGES for cups in CUPS]
 
 
@@ -35,12 +35,14 @@ def test_onnx_predicts_the_class() -> None:
     assert labels.tolist() == [int(bool(one.positive)) for one in expected] and set(labels) == {0, 1}
 
 
-def test_onnx_predicts_the_number() -> None:
-    session = _session(NUMBER)
+@pytest.mark.parametrize("model", [NUMBER, LOG], ids=["linear", "log"])
+def test_onnx_predicts_the_number(model: LinearModel) -> None:
+    session = _session(model)
     assert [one.name for one in session.get_outputs()] == ["value"]
     (values,) = session.run(["value"], COLUMNS)
-    expected = [NUMBER.predict({"age": age, "cups": cups}).value for age, cups in ROWS]
+    expected = [model.predict({"age": age, "cups": cups}).value for age, cups in ROWS]
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-13)
+    assert len({*np.round(values, 9)}) > 10
 
 
 @pytest.mark.slow
@@ -50,7 +52,7 @@ def test_skops_holds_tables_alone(tmp_path) -> None:
         to_skops(CLASS, tmp_path / "model.skops")
 
 
-@pytest.mark.parametrize("model", [CLASS, NUMBER], ids=["class", "number"])
+@pytest.mark.parametrize("model", [CLASS, NUMBER, LOG], ids=["class", "number", "log"])
 def test_the_report_lists_the_weights(model: LinearModel) -> None:
     part = linear_report(model)
     block = _environment().from_string(part.template).blocks["results"]
@@ -58,3 +60,6 @@ def test_the_report_lists_the_weights(model: LinearModel) -> None:
     text = "".join(block(context))
     assert text.index("cups") < text.index(">age<") and "-2" in text and "+1.5" in text and "+0.25" in text
     assert ("predicts the number “sleep”" in text) is (model.target is not None)
+    assert ("cups (log)" in text) is ("logarithm of 1 + value" in text) is ("logarithm of 1 + number" in text) is (
+        model is LOG
+    )

@@ -128,6 +128,26 @@ def test_the_command_compares_both_for_a_study_of_either_kind(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["sums.toml", "study.toml"])
+def test_exact_sums_are_written_as_a_study_file(tmp_path: Path, name: str) -> None:
+    target = tmp_path / "planned.toml"
+    text = " ".join(_planned(CENSUS / name, "--write", str(target), "--exact-sums").split())
+    kept = load_proposal(target)
+    assert kept == summed(load_proposal(CENSUS / name), 1.0)[0] and kept.design.has_tellers
+    assert "a trusted party" in text and "written with exact sums of tables" in text
+    assert ("stand in: write names and addresses" in text) is (name == "study.toml")
+    assert plan_of(kept).manifest.surveys[0].exact
+
+
+@pytest.mark.slow
+def test_a_plan_has_a_trusted_party_above_its_sums() -> None:
+    little, much = found(0.05), found(8.0)
+    assert little.trusted is not None and much.trusted is not None
+    assert little.trusted + 0.05 < much.trusted and much.trusted >= much.sums.auc - 0.01
+    assert much.figures()["trusted_party_auc"] == much.trusted
+
+
+@pytest.mark.slow
 def test_a_study_that_cannot_be_one_of_sums_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anon.protocols.sum.sections.FEWEST_TELLERS", 3)
     text = " ".join(_planned(CENSUS / "study.toml").split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from attrs import evolve
 
 from anon.protocols.models.linear import LinearModel
@@ -24,4 +26,10 @@ CLASS = LinearModel(
     weights=(1.5, -2.0),
     intercept=0.25,
 )
+LOG = evolve(
+    CLASS,
+    columns=(CLASS.columns[0], Column("cups", log(3.0), log(3.0), 5, "log")),
+    target=Column("sleep", log(5.0), log(2.0), scale="log"),
+)
+"""Two of cups are the centre, none and eight the ends; the sleep from 1.5 to 9."""
 NUMBER = evolve(CLASS, target=Column("sleep", 7.0, 3.0))

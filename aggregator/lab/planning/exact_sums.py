@@ -9,14 +9,17 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
+import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions
-from aggregator.lab.planning.trials import Forecast, Trials, plan_of, populations_for, worlds_of
+from aggregator.lab.planning.trials import Forecast, Trials, World, plan_of, populations_for, worlds_of
+from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.installed import PROTOCOLS
 from anon.accounting.central import central, local_epsilon
 from anon.accounting.statement import slot_rows
+from anon.ldp import nano
 from anon.protocols.charge import LOCAL
 from anon.protocols.histogram.binning import level_edges
 from anon.protocols.histogram.sections import OnePacket
@@ -50,7 +53,8 @@ class Beside:
     `tellers`: the noise of so many is in the sums; with a `spare` they are two of three. `stood_in`: numbers without
     declared cuts, whose range is cut evenly here. `if_honest`: the central epsilon of the best design of `histogram`,
     if everybody else is honest and no packet is linked; None without a bound. `equal`: that design where `if_honest` is
-    as large as the sums' epsilon. `expects`: of how many features staff say what they expect.
+    as large as the sums' epsilon. `expects`: of how many features staff say what they expect. `trusted`: the expected
+    AUC where a trusted party adds noise once to the same tables.
     """
 
     sums: Forecast
@@ -60,6 +64,7 @@ class Beside:
     equal: Forecast | None
     spare: bool = False
     expects: int = 0
+    trusted: float | None = None
 
     @property
     def noises(self) -> str:
@@ -108,6 +113,7 @@ class Beside:
             "delta": str(DELTA),
             "tellers": self.tellers,
             **({"spare": True} if self.spare else {}),
+            "trusted_party_auc": self.trusted,
             "cuts_stood_in": list(self.stood_in),
             "histogram_if_all_honest": self.if_honest,
             "histogram_equal": self.equal.figures() if self.equal is not None else None,
@@ -156,13 +162,30 @@ def beside(
     sums = forecast("exact sums of tables", made, epsilon)
     parties = len(made.tellers) - made.has_spare
     expects = sum(bool(feature.expects) for feature in proposal.features)
+    trusted = float(np.mean([*compute.each(_Trusted(made, cohort, epsilon, seed), list(enumerate(worlds)))]))
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
-        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects)
+        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects, trusted)
     local = equal_local(best, cohort, epsilon, seed)
     other = evolve(best, design=evolve(best.design, epsilon=local))
     equal = forecast(f"histogram at local epsilon {local:g}", other, local)
     if_honest = _if_honest(plan_of(best, seed).manifest, cohort)
-    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects)
+    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects, trusted)
+
+
+@frozen
+class _Trusted:
+    """The AUC of a trusted party at the numbered population, with one draw of people and noise."""
+
+    made: Proposal
+    cohort: int
+    epsilon: float
+    seed: int
+
+    def __call__(self, numbered: tuple[int, World]) -> float:
+        number, world = numbered
+        (peers, test), draw = world.people, np.random.default_rng([self.seed, 4, number])
+        drawn = peers.take(draw.integers(len(peers), size=self.cohort))
+        return trusted_party_auc(plan_of(self.made, self.seed), nano(str(self.epsilon)), drawn, test, draw, 1)
 
 
 def equal_local(best: Proposal, cohort: int, epsilon: float, seed: int) -> float:

@@ -20,6 +20,8 @@ def to_toml(proposal: Proposal) -> str:
     """The study file of a proposal: `parse_proposal` reads back an equal one. Defaults are left out."""
     lines = ["version = 1"]
     lines += [f"{name} = {literal(getattr(proposal, name))}" for name in ("title", "purpose", "contact")]
+    if proposal.protocol:
+        lines.append(f"protocol = {literal(proposal.protocol)}")
     if proposal.data_source:
         lines.append(f"data_source = {literal(proposal.data_source)}")
     lines += ["", "[tables]"]
@@ -27,6 +29,8 @@ def to_toml(proposal: Proposal) -> str:
     lines += _section("label", proposal.label)
     for feature in proposal.features:
         lines += _section("features", feature, repeated=True)
+    for teller in proposal.tellers:
+        lines += _section("tellers", teller, repeated=True)
     for name in ("design", "learning", "cohort"):
         lines += _section(name, getattr(proposal, name))
     schedule = asdict(proposal.schedule)

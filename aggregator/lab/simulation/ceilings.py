@@ -1,8 +1,11 @@
-"""Results of the same people without privacy: logistic regression on the same bins, and on the raw values."""
+"""Results of the same people without privacy: logistic regression on the same bins, and on the raw values.
+
+`leaks`: names of features that are left out, since they alone tell the label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -20,56 +23,65 @@ from anon.study.features import Feature
 from anon.study.manifest import Manifest
 
 
-def binned_ceiling(plan: Plan, train: People, test: People) -> float:
+def binned_ceiling(plan: Plan, train: People, test: People, leaks: Collection[str] = ()) -> float:
     """ROC AUC on `test` of logistic regression on one-hot bins with cuts found without noise; of a linear model, on its
     columns."""
     if is_linear(plan.manifest):
-        return without_privacy(plan.manifest, [train], test)[1]
-    cuts = exact_cuts(plan, train)
-    return _auc(_bins(plan, train, cuts), train, _bins(plan, test, cuts), test)
+        return without_privacy(plan.manifest, [train], test, leaks)[1]
+    cuts, features = exact_cuts(plan, train), _without(plan.manifest, leaks)
+    return _auc(_bins(features, train, cuts), train, _bins(features, test, cuts), test)
 
 
-def without_privacy(study: Manifest, trains: Sequence[People], test: People) -> tuple[float, float]:
+def without_privacy(
+    study: Manifest, trains: Sequence[People], test: People, leaks: Collection[str] = ()
+) -> tuple[float, float]:
     """Accuracy and ROC AUC on `test` of logistic regression on a study's columns: the means over several groups, each
-    of which learns alone. Of one label alone, that is said of everybody."""
-    tested, positive, found = _columns(study, test), test.labels == 1, list[tuple[float, float]]()
+    of which learns alone. Of one label alone, or without a column, the more common label is said of everybody."""
+    features, positive, found = _without(study, leaks), test.labels == 1, list[tuple[float, float]]()
+    tested = _columns(study, features, test)
     for train in trains:
-        if train.alike:
-            found.append((float((test.labels == train.labels[0]).mean()), 0.5))
+        if train.alike or not features:
+            found.append((float((test.labels == round(float(train.labels.mean()))).mean()), 0.5))
             continue
-        model = LogisticRegression(max_iter=1000).fit(_columns(study, train), train.labels)
+        model = LogisticRegression(max_iter=1000).fit(_columns(study, features, train), train.labels)
         ranks: Floats = model.decision_function(tested)
         found.append((float(((ranks > 0) == positive).mean()), roc_auc(ranks, positive)))
     accuracy, auc = np.mean(found, axis=0)
     return float(accuracy), float(auc)
 
 
-def raw_ceiling(plan: Plan, train: People, test: People) -> float:
+def raw_ceiling(plan: Plan, train: People, test: People, leaks: Collection[str] = ()) -> float:
     """ROC AUC on `test` of logistic regression on standardised numbers and one-hot texts, as the queries return them.
 
     A missing number is the middle of the range, with an indicator of its own.
     """
     pairs = [
-        _raw(feature, train.columns[feature.name], test.columns[feature.name]) for feature in plan.manifest.features
+        _raw(feature, train.columns[feature.name], test.columns[feature.name])
+        for feature in _without(plan.manifest, leaks)
     ]
-    return _auc(np.hstack([pair[0] for pair in pairs]), train, np.hstack([pair[1] for pair in pairs]), test)
+    return _auc([pair[0] for pair in pairs], train, [pair[1] for pair in pairs], test)
 
 
-def _auc(train_matrix: Floats, train: People, test_matrix: Floats, test: People) -> float:
-    if len(set(train.labels.tolist())) < 2 or len(set(test.labels.tolist())) < 2:
+def _without(study: Manifest, leaks: Collection[str]) -> Sequence[Feature]:
+    return [feature for feature in study.features if feature.name not in leaks]
+
+
+def _auc(trained: Sequence[Floats], train: People, tested: Sequence[Floats], test: People) -> float:
+    if not trained or train.alike or test.alike:
         return 0.5
-    model = LogisticRegression(max_iter=1000).fit(train_matrix, train.labels)
-    return float(roc_auc_score(test.labels, model.decision_function(test_matrix)))
+    model = LogisticRegression(max_iter=1000).fit(np.hstack(trained), train.labels)
+    return float(roc_auc_score(test.labels, model.decision_function(np.hstack(tested))))
 
 
-def _columns(study: Manifest, people: People) -> Floats:
-    return reals_of_people([column_of(feature) for feature in study.features], study.label.name, people)
+def _columns(study: Manifest, features: Sequence[Feature], people: People) -> Floats:
+    """Nothing of no feature."""
+    columns = [column_of(feature) for feature in features]
+    return reals_of_people(columns, study.label.name, people) if columns else np.zeros((len(people), 0))
 
 
-def _bins(plan: Plan, people: People, cuts: Cuts) -> Floats:
-    indices = categories(plan.manifest.features, people, cuts)
-    cards = {feature.name: feature.cardinality for feature in plan.manifest.features}
-    return np.hstack([np.eye(cards[name])[index] for name, index in indices.items()])
+def _bins(features: Sequence[Feature], people: People, cuts: Cuts) -> list[Floats]:
+    indices = categories(features, people, cuts)
+    return [np.eye(feature.cardinality)[indices[feature.name]] for feature in features]
 
 
 def _raw(feature: Feature, train: FeatureColumn, test: FeatureColumn) -> tuple[Floats, Floats]:

@@ -43,14 +43,21 @@ class TestScores:
 
 def evaluate(model: Model | LinearModel | EnsembleModel, test: People) -> TestScores:
     """The scores of a model; decisions are those of `Model.decide`, or of `predict` of the other forms."""
+    return _scored(*_judged(model, test), test.labels == 1)
+
+
+def _judged(model: Model | LinearModel | EnsembleModel, test: People) -> tuple[Floats, Floats, Truths]:
+    """Ranks, probabilities and decisions."""
+    if isinstance(model, Model):
+        ranks = model_scores(model, test)
+        chances = probabilities(model, ranks)
+        return ranks, chances, _decided(model, chances)
     if isinstance(model, LinearModel):
         ranks = linear_scores(model, test)
         chances = _logistic(ranks)
-        return _scored(ranks, chances, chances >= model.threshold - TOLERANCE, test.labels == 1)
-    if isinstance(model, EnsembleModel):
-        mean: Floats = np.mean([_logistic(linear_scores(each, test)) for each in model.linear], axis=0)
-        return _scored(mean, mean, mean >= model.threshold - TOLERANCE, test.labels == 1)
-    return _scores(model, model_scores(model, test), test.labels == 1)
+    else:
+        ranks = chances = np.mean([_logistic(linear_scores(each, test)) for each in model.linear], axis=0)
+    return ranks, chances, chances >= model.threshold - TOLERANCE
 
 
 def _logistic(log_odds: Floats) -> Floats:
@@ -59,10 +66,12 @@ def _logistic(log_odds: Floats) -> Floats:
 
 
 def evaluate_model(published: PublishedModel, test: People) -> TestEvaluation:
-    """The scores, the curves and the subgroups at once. Deterministic. Raises `Refused` for a model without tables."""
-    model = demand_tables(published)
-    ranks, positive = model_scores(model, test), test.labels == 1
-    scores, chances = _scores(model, ranks, positive), probabilities(model, ranks)
+    """The scores, the curves and the subgroups at once. Deterministic. Raises `Refused` for a model of a number."""
+    model = published
+    if not isinstance(model, LinearModel | EnsembleModel) or (isinstance(model, LinearModel) and model.target):
+        model = demand_tables(published)
+    positive, (ranks, chances, decided) = test.labels == 1, _judged(model, test)
+    scores = _scored(ranks, chances, decided, positive)
     return TestEvaluation(
         people=len(test),
         positive=float(positive.mean()),
@@ -73,13 +82,8 @@ def evaluate_model(published: PublishedModel, test: People) -> TestEvaluation:
         ece=scores.ece,
         roc=roc_points(ranks, positive),
         calibration=tuple((predicted, share) for _count, predicted, share in _tenths(chances, positive)),
-        subgroups=tuple(_subgroups(model, test, ranks, positive, _decided(model, chances))),
+        subgroups=tuple(_subgroups(model, test, ranks, positive, decided)),
     )
-
-
-def _scores(model: Model, ranks: Floats, positive: Truths) -> TestScores:
-    chances = probabilities(model, ranks)
-    return _scored(ranks, chances, _decided(model, chances), positive)
 
 
 def _scored(ranks: Floats, chances: Floats, decided: Truths, positive: Truths) -> TestScores:
@@ -177,10 +181,17 @@ def _auc_error(auc: float, plus: int, minus: int) -> float:
     return sqrt(max(spread, 0.0) / (plus * minus))
 
 
-def _subgroups(model: Model, test: People, ranks: Floats, positive: Truths, decided: Truths) -> Iterator[Subgroup]:
-    cuts = {cut.feature: cut.cuts for cut in model.cuts}
-    indices = categories(model.features, test, cuts)
-    for feature in model.features:
+def _subgroups(
+    model: Model | LinearModel | EnsembleModel, test: People, ranks: Floats, positive: Truths, decided: Truths
+) -> Iterator[Subgroup]:
+    """Of a linear model by declared cuts: it knows no others."""
+    if isinstance(model, Model):
+        features, cuts = model.features, {cut.feature: cut.cuts for cut in model.cuts}
+    else:
+        features = tuple(feature for feature in model.features if feature.cuts)
+        cuts = {feature.name: feature.cuts for feature in features}
+    indices = categories(features, test, cuts)
+    for feature in features:
         own = 1 if feature.missing == "own" else 0
         card = feature.cardinality if feature.kind == "categorical" else len(cuts[feature.name]) + 1 + own
         for category, name in enumerate(bin_names(feature, cuts.get(feature.name, ()), card)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,9 @@ FEW_NUMBERS = 6
 
 MOST_FEATURES = 128
 """A study has no more features here: each would be asked of too few."""
+
+LONGEST_NAME = 40
+"""Characters of a name in a study."""
 
 FEWEST_TOLD_APART, ENOUGH_TOLD_APART = 50, 100
 """From the first number of rows on, whole numbers that differ in every row and leave few gaps tell people apart; from
@@ -72,8 +76,8 @@ def infer_study(
     that cannot be one.
     """
     file = read_csv(path)
-    columns = {name: numbers_if_any(cells) for name, cells in file.columns.items()}
-    label = label if label in columns else sanitised(label)
+    columns = {named(name): numbers_if_any(cells) for name, cells in file.columns.items()}
+    label = label if label in columns else named(sanitised(label))
     if label not in columns:
         raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
     target, bound = label_of(label, columns[label], tuple(positive))
@@ -125,7 +129,15 @@ def _said(notes: list[str]) -> str:
 def people_of(proposal: Proposal, path: Path, bound: Bound | None = None) -> People:
     """The people of a file for an inferred study, whose queries are plain columns: no query is run. `bound`: as the
     study was inferred with. Raises `Malformed`."""
-    return _people(path, proposal.features, proposal.label, read_columns(path), bound)
+    columns = {named(name): cells for name, cells in read_columns(path).items()}
+    return _people(path, proposal.features, proposal.label, columns, bound)
+
+
+def named(column: str) -> str:
+    """A column's name in a study: of one that is too long the beginning, and eight digits that no other name has."""
+    if len(column) <= LONGEST_NAME:
+        return column
+    return f"{column[: LONGEST_NAME - 9]}_{sha256(column.encode()).hexdigest()[:8]}"
 
 
 def _people(

@@ -10,17 +10,22 @@ from attrs import evolve
 from aggregator.lab.simulation.evaluation import evaluate_model, roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import category_table
+from aggregator.lab.simulation.trusted_party import trusted_party_of
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import TestEvaluation
 from anon.protocols.categories import directions
 from anon.protocols.histogram.declared import declared
 from anon.protocols.models.published import PublishedModel
 from anon.study.features import Feature
+from anon.study.manifest import Manifest
 
 
-def evaluated(model: PublishedModel, features: Sequence[Feature], test: People) -> TestEvaluation:
-    """`evaluate_model`, with the rule of the study's directions beside. Raises as it does."""
-    return evolve(evaluate_model(model, test), rule_auc=rule_auc(features, test))
+def evaluated(model: PublishedModel, study: Manifest, test: People, members: int) -> TestEvaluation:
+    """`evaluate_model`, with the rule of the study's directions beside, and a trusted party of as many members. Raises
+    as it does."""
+    found = evaluate_model(model, test)
+    trusted = trusted_party_of(study, test, members)
+    return evolve(found, rule_auc=rule_auc(study.features, test), trusted_auc=trusted)
 
 
 def rule_auc(features: Sequence[Feature], people: People) -> float | None:

@@ -152,9 +152,10 @@ def simulate(
     chances = [outcome.chance for outcome in tried if outcome.chance is not None]
     drawn = _drawn(data, peers, np.random.default_rng(last))
     first, alone = _people(drawn), None
-    binned, raw = (binned_ceiling(plan, first, scored), raw_ceiling(plan, first, scored)) if ceilings else (0.0, 0.0)
+    leaks = leaking(plan.manifest.features, first, scored) if ceilings else ()
+    binned, raw = (above(plan, first, scored, leaks) if ceilings else 0.0 for above in (binned_ceiling, raw_ceiling))
     if ceilings and study.many is not None and isinstance(drawn, Parties):
-        alone = without_privacy(plan.manifest, drawn.alone, scored)
+        alone = without_privacy(plan.manifest, drawn.alone, scored, leaks)
     trusted = None
     if ceilings and is_local(plan.manifest):
         epsilon = NanoEpsilon(plan.manifest.epsilon)
@@ -170,7 +171,7 @@ def simulate(
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
         rule_auc=rule_auc(plan.manifest.features, scored),
-        leaks=leaking(plan.manifest.features, first, scored) if ceilings else (),
+        leaks=leaks,
         accuracy_alone=alone and alone[0],
         auc_alone=alone and alone[1],
         score=any(map(asks_score, plan.manifest.surveys)),

@@ -19,18 +19,36 @@ from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.noisy_sums import sigma_squared_for
 from anon.ldp.epsilon import NanoEpsilon
+from anon.protocols.cost_words import epsilon_of
 from anon.protocols.vectors.tables import tables_of
 from anon.study.features import Learning
+from anon.study.manifest import Manifest
 
 DELTA = Decimal("1e-6")
 DRAWS = 10
 """Of the noise, for one figure."""
 
 
+def trusted_party_of(study: Manifest, people: People, members: int) -> float | None:
+    """The mean of `trusted_party_auc` on each half of these people, from so many drawn from the other half, at the
+    study's one epsilon. Deterministic. None where a half has a single label."""
+    generator = np.random.default_rng(len(people))
+    halves = [people.take(part) for part in np.array_split(generator.permutation(len(people)), 2)]
+    if not members or any(half.alike for half in halves):
+        return None
+    plan, epsilon = Plan.of(study), epsilon_of(study)
+
+    def learnt(train: People, test: People) -> float:
+        drawn = train.take(generator.integers(len(train), size=members))
+        return trusted_party_auc(plan, epsilon, drawn, test, generator, DRAWS // 2)
+
+    return (learnt(*halves) + learnt(*halves[::-1])) / 2
+
+
 def trusted_party_auc(
-    plan: Plan, epsilon: NanoEpsilon, train: People, test: People, generator: np.random.Generator
+    plan: Plan, epsilon: NanoEpsilon, train: People, test: People, generator: np.random.Generator, draws: int = DRAWS
 ) -> float:
-    """The mean ROC AUC on `test` of an additive model of one table for each feature, over `DRAWS` draws of the noise.
+    """The mean ROC AUC on `test` of an additive model of one table for each feature, over `draws` of the noise.
 
     A discrete Gaussian on each cell keeps a record to this epsilon at delta 1e-6, replace-one. Cuts are found
     without noise and free of charge.
@@ -52,4 +70,4 @@ def trusted_party_auc(
         summed = NoisySum(tuple(int(value) for value in noisy), len(train), sigma_squared, 1)
         return evaluate(learn_tables(subject, design, summed, learning, with_influence=False).model, test).auc
 
-    return float(np.mean([once() for _ in range(DRAWS)]))
+    return float(np.mean([once() for _ in range(draws)]))

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from attrs import field, frozen
 
-from aggregator.protocols.additive.learner import UNCERTAIN_RELATION, indicator_covariance
+from aggregator.protocols.additive.learner import indicator_covariance
 from aggregator.protocols.additive.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, NoisyMoments
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
@@ -33,8 +33,7 @@ class SummedMoments(NoisyMoments):
     def noise(self, effects: Floats) -> Floats:
         """The covariance of the measured contrasts. `effects` (D,) do not matter: no category's rate is noisier.
 
-        No table may say how two features go together. Then chance in who took part moves both alike, which is not told
-        apart from an effect. That part of the noise is raised by `UNCERTAIN_RELATION` for each such feature.
+        Where no table says how two features go together, chance in who took part is taken to move each by itself.
 
         A feature's contrasts sum to 0. Its block has a positive number in that direction, so that it can be inverted.
         """
@@ -45,7 +44,6 @@ class SummedMoments(NoisyMoments):
         for place in coordinates.places.values():
             card = place.stop - place.start
             centre = np.eye(card) - 1 / card
-            whole[place, place] *= 1 + UNCERTAIN_RELATION * self._not_asked_with(place)
             own = np.where(self.measured[place], self.contrast_variance[place], 0.0)
             whole[place, place] += centre @ np.diag(own) @ centre
             alike[place] = centre @ self.shares[place]
@@ -54,12 +52,6 @@ class SummedMoments(NoisyMoments):
             whole[place, place] += max(float(np.trace(whole[place, place])), 1e-18) / (place.stop - place.start) ** 2
         found: Floats = whole[np.ix_(self.measured, self.measured)]
         return found
-
-    def _not_asked_with(self, place: slice) -> int:
-        """With how many other features no table asked about this one."""
-        places = self.coordinates.places.values()
-        variances = [self.second_variance[place.start, other.start] for other in places if other != place]
-        return int(np.isinf(variances).sum())
 
 
 @frozen(eq=False)

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import log1p
 from typing import Final
 
 from attrs import evolve
@@ -280,11 +281,12 @@ def _column(study: Manifest, unit: Column) -> Column:
 
 
 def column_of(feature: Feature, reach: int = 1) -> Column:
-    """The column of a feature: its range becomes -1 to 1. Raises `Malformed` for a feature that is no number."""
+    """The column of a feature: its range, in its scale, becomes -1 to 1. Raises `Malformed` for one that is no number.
+    """
     if feature.kind != "numeric":
         raise Malformed(f"feature {feature.name}: a column is a number")
-    low, high = feature.range
-    return Column(feature.name, (low + high) / 2, (high - low) / 2, reach)
+    low, high = map(log1p, feature.range) if feature.scale == "log" else feature.range
+    return Column(feature.name, (low + high) / 2, (high - low) / 2, reach, feature.scale)
 
 
 def circuit_of(survey: AskedSurvey) -> tuple[str, Blocks | Ball]:

@@ -1,18 +1,21 @@
 """A column of a linear model: a value, centred and clipped by public numbers, as an integer or a real from -1 to 1.
 
-Every value has a place: one that is missing, no number or not finite counts as the centre.
+On a log scale ln(1 + value) is centred and clipped. Every value has a place: one that is missing, no number or not
+finite counts as the centre.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import fsum, isfinite, sqrt
+from math import expm1, fsum, isfinite, log1p, sqrt
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from anon.errors import InvalidValue
+from anon.study.features import LARGEST_NUMBER, one_of
+from anon.study.structuring import LEFT_OUT
 
 CONSTANT: Final = "1"
 """The name of the column that is 1 in every record. No feature can have it."""
@@ -25,8 +28,9 @@ class Column:
     """`(value - centre) / width`, clipped to [-1, 1]. As an integer: times `reach`, rounded.
 
     Centre and width are public: declared, never taken from the data. The name is that of the query. A larger `reach`
-    gives a column more weight beside the others: its value is heard through less noise, and theirs through more.
-    Raises `InvalidValue` unless the width lies above 0 and `reach` is at least 1.
+    gives a column more weight beside the others: its value is heard through less noise, and theirs through more. With
+    the scale "log" both are of ln(1 + value), and a value below 0 counts as 0. Raises `InvalidValue` unless the width
+    lies above 0 and `reach` is at least 1.
 
     >>> age = Column("age", centre=40, width=40, reach=100)
     >>> [age.integer(value) for value in (40, 60, 1000, None)]  # a missing value counts as the centre
@@ -37,6 +41,7 @@ class Column:
     centre: float
     width: float
     reach: int = 1
+    scale: str = field(default="linear", validator=one_of("linear", "log"), metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if not isfinite(self.centre) or not 0 < self.width < float("inf") or self.reach < 1:
@@ -47,9 +52,12 @@ class Column:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return 0.0
         try:
-            moved = (float(value) - self.centre) / self.width
+            number = float(value)
         except OverflowError:
             return 0.0
+        if self.scale == "log" and isfinite(number):
+            number = log1p(max(number, 0.0))
+        moved = (number - self.centre) / self.width
         return min(max(moved, -1.0), 1.0) if isfinite(moved) else 0.0
 
     def integer(self, value: object) -> int:
@@ -57,8 +65,10 @@ class Column:
         return round(self.real(value) * self.reach)
 
     def value(self, real: float) -> float:
-        """Return the value in the column's own unit of a number that 1 stands for one width in."""
-        return self.centre + real * self.width
+        """Return the value in the column's own unit of a number that 1 stands for one width in. On a log scale it ends
+        at 0 and at the largest number of a study."""
+        moved = self.centre + real * self.width
+        return expm1(min(max(moved, 0.0), log1p(LARGEST_NUMBER))) if self.scale == "log" else moved
 
 
 @frozen

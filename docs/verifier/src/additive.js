@@ -9,7 +9,7 @@ export const CELL_TAUS = TAUS.slice(1);
 export const [LEVEL, ABSTAIN_FROM] = [0.015, 0.5];
 const [SMOOTH, LARGEST_R2, ROUNDS, DRAWS, CERTAIN, DECLARED] = [2, 0.8, 2, 8000, 12, 0.75];
 const ASSUMED_RELATION = 0.2;
-export const UNCERTAIN_RELATION = 0.1;
+const UNCERTAIN_RELATION = 0.1;
 const [LEAN, LARGEST_LEAN, OTHERS] = [0.02, 0.4, 0.16];
 const spaced = (count) => range(count).map((i) => (count > 1 ? -1 + (2 * i) / (count - 1) : -1));
 

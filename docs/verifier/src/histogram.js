@@ -187,7 +187,8 @@ export function tallies(study, reports) {
 
 // Cuts
 
-const scaled = (feature) => (feature.scale === "log" ? feature.range.map(Math.log1p) : feature.range);
+// A feature's range in its scale.
+export const scaled = (feature) => (feature.scale === "log" ? feature.range.map(Math.log1p) : feature.range);
 const unscaled = (feature, value) => (feature.scale === "log" ? Math.expm1(value) : value);
 
 function levelEdges(feature, count) {

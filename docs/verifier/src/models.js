@@ -2,6 +2,7 @@
 import { LEVEL } from "./additive.js";
 import { demand, hex } from "./bytes.js";
 import { different, float, floatText, int, list, oneOf, small, table, text } from "./forms.js";
+import { scaled } from "./histogram.js";
 import { FEATURE, LABEL } from "./manifest.js";
 
 // Reading. Integers are BigInt, floats Number; a repeated key or a number that is not finite is a Fault.
@@ -169,7 +170,7 @@ function cardinality(model, feature) {
   return model.cuts.find((cuts) => cuts.feature === feature.name).cuts.length + 1 + (feature.missing === "own" ? 1 : 0);
 }
 
-const COLUMN = table({ name: text, centre: float, width: float, reach: small(1, 2 ** 53) }, {}, (made, at) => demand(made.width > 0, `${at}: expected a width above 0`));
+const COLUMN = table({ name: text, centre: float, width: float, reach: small(1, 2 ** 53) }, { scale: oneOf("log") }, (made, at) => demand(made.width > 0, `${at}: expected a width above 0`));
 
 function demandColumns(made, at) {
   named(made, at);
@@ -243,7 +244,10 @@ export function tablesOf(study, found, cuts) {
   return made;
 }
 
-const columnOf = ({ name, range: [low, high] }) => ({ name, centre: (low + high) / 2, width: (high - low) / 2, reach: 1n });
+function columnOf(feature) {
+  const [low, high] = scaled(feature);
+  return { name: feature.name, centre: (low + high) / 2, width: (high - low) / 2, reach: 1n, ...(feature.scale === "log" && { scale: "log" }) };
+}
 
 export function linearOf(study, { names, target, weights, intercept, chance = null }) {
   const of = (name) => study.features.find((one) => one.name === name);

@@ -1,9 +1,10 @@
 // The results that follow from published sums (docs/protocol.md, "Models of sums").
-import { UNCERTAIN_RELATION, chanceOf, indicatorCovariance, seenThrough } from "./additive.js";
+import { chanceOf, indicatorCovariance, seenThrough } from "./additive.js";
 import { clip, dot, eigen, mean, range, solve, sum, zeros } from "./algebra.js";
 import { demand } from "./bytes.js";
 import { shapeOf } from "./designs.js";
 import { drawnRows } from "./graphical.js";
+import { scaled } from "./histogram.js";
 import { additiveTables } from "./learn.js";
 import { ratio } from "./mechanisms.js";
 import { alike, coordinatesOf, guessError, invertible, kept, pairsOf, seconds } from "./moments.js";
@@ -177,7 +178,10 @@ function publicRows(study, given, many, norm) {
   demand(found.length === many, `given 0: expected ${many} rows, got ${found.length}`);
   const longest = norm * Math.sqrt(names.length + 1) * ABOVE;
   return found.map((line) => {
-    const reals = study.features.map(({ name, range: [low, high] }) => clip((line[first.indexOf(name)] - (low + high) / 2) / ((high - low) / 2), -1, 1));
+    const reals = study.features.map((feature) => {
+      const [[low, high], number] = [scaled(feature), line[first.indexOf(feature.name)]];
+      return clip(((feature.scale === "log" ? Math.log1p(Math.max(number, 0)) : number) - (low + high) / 2) / ((high - low) / 2), -1, 1);
+    });
     const row = [1, ...reals].map((real) => real / longest);
     const length = Math.sqrt(dot(row, row));
     return length <= 1 / ABOVE ? row : row.map((real) => real / (length * ABOVE));
@@ -281,16 +285,15 @@ function summedShares(found, guess, card) {
 
 // Who takes part, with the covariance of the categories themselves, the tellers' noise, and the base rate's error.
 function summedNoise(moments, units) {
-  const { coordinates, rate, rateError, shares, variance, secondVariance } = moments;
+  const { coordinates, rate, rateError, shares, variance } = moments;
   const { covariance } = indicatorCovariance(moments);
   const whole = covariance.map((row) => row.map((one) => ((rate * (1 - rate)) / units) * one));
   const common = new Float64Array(coordinates.size);
-  for (const { place, card, name } of coordinates.features) {
-    const apart = coordinates.features.filter((other) => other.name !== name && !Number.isFinite(secondVariance[place[0]][other.place[0]])).length;
+  for (const { place, card } of coordinates.features) {
     const own = Number.isFinite(variance[place[0]]) ? variance[place[0]] : 0;
     const middle = mean(place.map((at) => shares[at]));
     place.forEach((i) => {
-      place.forEach((j) => (whole[i][j] = whole[i][j] * (1 + UNCERTAIN_RELATION * apart) + own * ((i === j) - 1 / card)));
+      place.forEach((j) => (whole[i][j] += own * ((i === j) - 1 / card)));
       common[i] = shares[i] - middle;
     });
   }

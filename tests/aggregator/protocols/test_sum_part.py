@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from attrs import evolve
 
+from aggregator.lab.simulation.people import people_from_values
+from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.contract import SummingPart, part_of
@@ -19,7 +21,7 @@ from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
-from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.errors import AnonmlError, Malformed, Refused, RejectedProof
 from anon.protocols.contract import MODEL, DocumentArrived, Place, Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import protocol_of
@@ -145,6 +147,22 @@ def test_products_that_are_noise_alone_make_a_model_that_answers_nothing() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
+def test_the_report_of_a_linear_model_has_its_figures_on_test_people(design: str) -> None:
+    study = manifest_of(design)
+    found = learned(study, published(study)[0])
+    tested = people_from_values(study.label, ((one.values, one.label) for one in RECORDS[:600]))
+    evaluation = evaluated(found.model, study, tested, PEOPLE)
+    assert evaluation.trusted_auc is not None and 0.7 < evaluation.trusted_auc < 0.95
+    assert 0.7 < evaluation.auc < 0.97 and len(evaluation.subgroups) >= 5
+    page = render(study, found, Traffic(10, {}, {}), {0: 10}, evaluation)
+    assert "commoner answer for everybody" in page and "trusted party" in page and "sleep" in page
+    number = manifest_of(SLEEP)
+    with pytest.raises(Refused, match="not made of tables"):
+        evaluated(learned(number, published(number)[0]).model, number, tested, PEOPLE)
+
+
+@pytest.mark.slow
 def test_a_gradient_gives_the_weights_of_the_descent() -> None:
     study = manifest_of(GRADIENT)
     documents, sums = published(study)
@@ -222,4 +240,5 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
         assert local not in page
     assert "exact numbers in sealed shares" in page
     assert b"exact numbers in sealed shares" in as_page(page.encode(), "Report", "above")
+    assert ("was not tested against noise" in page) is (design == GRADIENT)
     assert ("The model" in page) and ("What moves a prediction" in page or "Weight" in page)

@@ -17,9 +17,9 @@ from anon.protocols.models.tables import demand_tables
 from anon.protocols.models.tables import from_json as tables_from_json
 from peer.cli.show import prediction_json, show_prediction
 from peer.data.importing import import_rows
-from peer.predict import Prediction, predict_own, predicted_name, write_predictions
+from peer.predict import Prediction, caution, predict_own, predicted_name, write_predictions
 from tests.support.browsing_model import model_of
-from tests.support.linear import CLASS, NUMBER
+from tests.support.linear import CLASS, LOG, NUMBER
 from tests.support.protocols import read_model
 
 ANY = st.one_of(
@@ -27,7 +27,7 @@ ANY = st.one_of(
 )
 
 
-@pytest.mark.parametrize("model", [CLASS, NUMBER], ids=["class", "number"])
+@pytest.mark.parametrize("model", [CLASS, NUMBER, LOG], ids=["class", "number", "log"])
 def test_a_model_has_one_spelling_and_is_read_by_its_form(model: LinearModel) -> None:
     text = model.to_json()
     assert read_model(text) == from_json(text) == model and read_model(text).to_json() == text
@@ -70,6 +70,20 @@ def test_a_number_is_told_in_its_own_unit() -> None:
     )
 
 
+def test_on_a_log_scale_the_logarithm_is_centred_and_a_number_told_in_its_own_unit() -> None:
+    cups = (None, 2, 8, 80, 0, -1, -math.inf, math.sqrt(27) - 1)
+    said = [LOG.predict({"cups": number}).moved_by[1].amount for number in cups]
+    assert said == pytest.approx([0, 0, -2, -2, 2, 2, 0, -1])
+    assert LOG.predict({"age": 60.0}).value == pytest.approx(math.expm1(math.log(5) + math.log(2)))
+    assert [evolve(LOG, intercept=way).predict({}).value for way in (-9.0, 1e9)] == [0, pytest.approx(2**53)]
+
+
+def test_a_linear_scale_is_not_spelled_and_no_other_is_known() -> None:
+    assert CLASS.to_json().count("scale") == len(CLASS.features) and '"scale":"log"' in LOG.to_json()
+    with pytest.raises(Malformed, match="scale"):
+        from_json(LOG.to_json().replace('"scale":"log"', '"scale":"root"'))
+
+
 @pytest.mark.parametrize("model", [CLASS, NUMBER], ids=["class", "number"])
 def test_a_model_that_was_not_shown_says_nothing_of_a_person(model: LinearModel) -> None:
     found = evolve(model, shown=False, chance=0.4).predict({"age": 60.0})
@@ -78,7 +92,7 @@ def test_a_model_that_was_not_shown_says_nothing_of_a_person(model: LinearModel)
 
 @given(st.dictionaries(st.sampled_from(["age", "cups", "other"]), ANY))
 def test_no_value_makes_it_raise(values) -> None:
-    for model in (CLASS, NUMBER):
+    for model in (CLASS, NUMBER, LOG):
         found = model.predict(values)
         assert 0 <= found.probability <= 1 and all(map(math.isfinite, (part.amount for part in found.moved_by)))
 
@@ -138,6 +152,11 @@ def test_the_owner_predicts_with_it(tmp_path: Path, capsys: pytest.CaptureFixtur
         "“tired”: score 73.1 %, threshold 50.0 %: yes",
     ]
     assert prediction_json(number)["value"] == pytest.approx(10.0) and "value" not in prediction_json(answer)
+
+
+def test_a_model_without_a_test_says_so_before_its_answer() -> None:
+    assert "not tested against noise" in caution(CLASS)
+    assert "did not show" in caution(evolve(CLASS, shown=False)) and not caution(evolve(CLASS, shown=True))
 
 
 def test_a_file_of_numbers_has_a_column_of_numbers(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from anon.accounting.noisy_sums import GaussianSum, delta_of
 from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
 from anon.protocols.charge import Measure, Neighbours, Unit
+from anon.protocols.contract import Record
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.arranged import fewest
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.sum.vector import vector_of
 from anon.sharing.arrangement import parse_entry
 from anon.sharing.drafts import drafted
 from anon.study.features import Cohort
@@ -305,3 +307,18 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         assert "“clinic” and “students” add them up" in part.summary(study)
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
     assert charge_of(three).condition == f"at least one of the tellers “a”, “b” and “c” {HONEST}"
+
+
+@pytest.mark.slow
+def test_a_column_on_a_log_scale_is_even_in_the_logarithm() -> None:
+    text = sum_study(MOMENTS).replace("range = [0, 12]", 'range = [0, 8]\nscale = "log"')
+    study = resolve(parse_proposal(text), KEYS, 1_800_000_000)
+    found = [
+        vector_of(study, study.surveys[0], Record({"age": 100.0, "sleep": hours}, 1))[5] for hours in (0, 2, 8, None)
+    ]
+    assert found == [-(16**2), 0, 16**2, 0]  # age times sleep: of a linear scale two hours would be -128
+    plain = manifest_of(MOMENTS)
+    assert vector_of(plain, plain.surveys[0], Record({"age": 100.0, "sleep": 3}, 1))[5] == -(16**2) // 2
+    assert [one.sigma_squared for one in arrangement_of(study).sums] == [
+        one.sigma_squared for one in arrangement_of(plain).sums
+    ]

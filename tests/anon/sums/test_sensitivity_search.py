@@ -8,7 +8,7 @@ from random rows and from those that the proof names, value by value.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
+from math import log, sqrt
 from random import Random
 
 import pytest
@@ -62,6 +62,7 @@ MOMENTS = [
     MomentSums(columns(1, 1), 2),
     MomentSums(columns(6, 6), 36),
     MomentSums(columns(*[8] * 6), 3 * 64),
+    MomentSums(tuple(Column(f"x{place}", log(1.5), log(1.5), 8, "log") for place in range(6)), 3 * 64),
     MomentSums(columns(*[1] * 12, 2), 6),
     MomentSums(columns(2, *[1] * 14), 16),
 ]
