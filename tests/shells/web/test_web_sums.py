@@ -60,6 +60,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     assert "rho" not in shown and "1.0" not in shown.partition("What it costs")[2], "one epsilon, without arithmetic"
     assert "The arithmetic: rho 0.02" in folded
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
+    assert "What mixing with the others would add" not in words, "a heading with nothing below"
 
 
 @pytest.mark.slow
