@@ -7,17 +7,18 @@ import asyncio
 import pytest
 
 from tests.support.command_line import finish
-from tests.windows.wine import LONGEST, needs_windows, start
+from tests.windows.wine import CODE_PAGE, LONGEST, WINDOWS, needs_windows
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), needs_windows]
-FILES = (
-    *("tests/peer/test_peer_checks.py", "tests/peer/test_peer_release.py", "tests/peer/test_peer_session.py"),
-    *(
-        "tests/peer/test_peer_backup.py",
-        "tests/peer/cli/test_peer_cli_own.py",
-        "tests/peer/data/test_importing_files.py",
-    ),
-    *("tests/attacks/test_wrong_file.py", "tests/windows/children_there.py", "tests/windows/system_there.py"),
+FILES = tuple(
+    f"tests/{name}.py"
+    for name in (
+        *("windows/children_there", "windows/system_there"),
+        *("peer/test_peer_checks", "peer/test_peer_release", "peer/test_peer_session", "peer/test_peer_backup"),
+        *("peer/cli/test_peer_cli_own", "peer/data/test_importing_files"),
+        *(f"peer/data/formats/test_formats_{kind}" for kind in ("archives", "excel", "logs", "takeout", "text")),
+        *(f"attacks/test_{name}" for name in ("damaged_homes", "restored_homes", "excel_bombs", "wrong_file")),
+    )
 )
 NOT_THERE = {
     "test_the_file_of_a_final_backup_is_on_the_disk_before_the_home_is_closed": "Windows syncs no folder",
@@ -38,7 +39,7 @@ def test_a_peers_tests_pass_on_windows() -> None:
     async def run() -> str:
         words = ("-p", "no:cacheprovider", "-o", "timeout_method=thread", "--tb=short", "-m", COMMON)
         left_out = " and ".join(f"not {name}" for name in NOT_THERE)
-        done = await finish(await start("-m", "pytest", *words, "-k", left_out, *FILES), "cp1252", LONGEST)
+        done = await finish(await WINDOWS.start("-m", "pytest", *words, "-k", left_out, *FILES), CODE_PAGE, LONGEST)
         assert done.code == 0, done.out[-6000:] + done.err[-2000:]
         return done.out
 
