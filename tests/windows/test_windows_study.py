@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -23,7 +22,6 @@ from examples.clock import Keeper
 from peer.store.crash_points import POINTS
 from tests.support.command_line import ENVIRONMENT
 from tests.support.noted_program import CLOCK, KEEPER, LOOK
-from tests.support.protocols import parse_manifest
 from tests.support.served_tellers import free_port
 from tests.support.studies import course_of_three
 from tests.support.sum_programs import Program
@@ -157,24 +155,10 @@ class Staff:
         return await program.start()
 
     async def until_over(self) -> None:
-        """Until all is published. While tellers work on a sum the clock stands still: it does not see them."""
+        """Until all is published."""
         async with asyncio.timeout(wine.LONGEST):
-            for study in self.studies[1:]:
-                await self._summed(study)
             told = self.home.with_suffix(".out-0")
             await _until(lambda: told.read_text().count('"published"') == len(self.studies))
-
-    async def _summed(self, study: str) -> None:
-        ((manifest,),) = self._documents(study, "manifest")
-        closes = parse_manifest(manifest).surveys[-1].window.closes
-        await _until(lambda: self.keeper.clock() >= closes)
-        with self.keeper.held():
-            await _until(lambda: bool(self._documents(study, "sums")))
-
-    def _documents(self, study: str, kind: str) -> list[tuple[bytes]]:
-        wanted = "SELECT body FROM documents WHERE signature != x'' AND study = ? AND kind = ?"
-        with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
-            return store.execute(wanted, (bytes.fromhex(study), kind)).fetchall()
 
     async def audits(self, keys: Sequence[str]) -> list[dict[str, Any]]:
         """Of each study, by its export."""
@@ -212,7 +196,7 @@ async def play(
 ) -> Seen:
     """From empty homes to predictions, by a clock that waits for all of them: a busy machine makes nobody late."""
     folder.mkdir(exist_ok=True)
-    with Keeper(folder / "clock", parties=4) as keeper:
+    with wine.booted(), Keeper(folder / "clock", parties=4) as keeper:
         staff, over = Staff(folder, keeper), folder / "over"
         async with port_of(keeper.place) as port:
             here = {CLOCK: str(keeper.clock.path), KEEPER: str(port)}

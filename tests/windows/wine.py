@@ -12,7 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -57,6 +58,19 @@ def make_disk(environment: Mapping[str, str], longest: float = LONGEST) -> None:
     )  # fmt: skip
     subprocess.run([WINE.with_name("wineserver64"), "-w"], env=environment, check=False, timeout=longest)
     assert (Path(environment["WINEPREFIX"]) / "system.reg").exists(), made.stderr.decode("utf-8", "replace")
+
+
+@contextmanager
+def booted() -> Iterator[None]:
+    """Windows is up until the block ends. The first program starts Wine's own, which keep its output open as long as
+    any program lives: no other's output would end with it."""
+    holds, pipe = ("-I", "-S", "-c", "import sys; print(1, flush=True); sys.stdin.read()"), subprocess.PIPE
+    with subprocess.Popen([WINE, PYTHON, *holds], env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=pipe) as first:
+        assert first.stdout is not None and first.stdin is not None and first.stdout.readline()
+        try:
+            yield
+        finally:
+            first.stdin.close()
 
 
 def of_windows(path: Path) -> str:
