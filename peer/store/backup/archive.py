@@ -39,6 +39,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from attrs import frozen
@@ -237,7 +238,7 @@ def _write(file: Path, folder: Path, names: list[str], final: bool) -> None:
         with new_private(file) as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name in names:
-                    once_closed(lambda name=name: archive.write(folder / name, name), folder / name)
+                    once_closed(partial(archive.write, folder / name, name), folder / name)
                 if final:
                     archive.writestr(_FINAL, b"")
             raw.flush()
