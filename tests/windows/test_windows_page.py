@@ -14,9 +14,10 @@ import pytest
 pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
 
 from peer.web.languages import COOKIE, NAMES
+from tests.docs.walking import until
 from tests.support.browsing import Browser, chromium, missing
 from tests.support.peer_command import serving
-from tests.windows.wine import CODE_PAGE, ENVIRONMENT, PYTHON, ROOT, WINE, needs_windows, of_windows
+from tests.windows.wine import CODE_PAGE, ENVIRONMENT, LONGEST, PYTHON, ROOT, WINE, needs_windows, of_windows
 
 pytestmark = [
     pytest.mark.process, pytest.mark.browser, pytest.mark.timeout(1800), needs_windows,
@@ -71,4 +72,4 @@ def test_a_page_that_windows_serves_is_walked_to_a_yes_and_asks_in_four_language
         assert all("UTC" in text and "Standard Time" not in text for text in told.values())
         browser.press("Yes, take part")
         assert "You take part" in browser.text
-        assert len(served.aggregator.sent("enrol")) == 1
+        until(lambda: served.aggregator.sent("enrol"), "the peer enrols", LONGEST)
