@@ -1,4 +1,5 @@
-"""Files that another program has open: Windows neither replaces nor removes them until it is closed.
+"""Files that another program has open: Windows neither replaces nor removes them until it is closed, nor opens them
+where that program shares them with nobody.
 
 A virus scanner, a search index or a synchronised folder opens a file for moments only. So the same is tried again, for
 a bounded time; then the owner is told. On other systems no open file hinders anything.
@@ -10,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from anon.errors import Refused
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
 
+T = TypeVar("T")
 TRIES = 40
 PAUSE = 0.05
 """Seconds between two tries: two seconds in all."""
@@ -22,24 +25,23 @@ PAUSE = 0.05
 
 def replace_file(path: Path, fresh: Path) -> None:
     """Give the fresh file this name, in place of what has it. Raises `Refused` where that stays open."""
-    _once_closed(lambda: fresh.replace(path), path)
+    once_closed(lambda: fresh.replace(path), path)
 
 
 def unlink_file(path: Path) -> None:
     """Unlink a file if there is one. Raises `Refused` where it stays open."""
-    _once_closed(lambda: path.unlink(missing_ok=True), path)
+    once_closed(lambda: path.unlink(missing_ok=True), path)
 
 
-def _once_closed(act: Callable[[], object], path: Path) -> None:
+def once_closed(act: Callable[[], T], path: Path) -> T:
+    """The result of what is done to a file of ours, tried again. Raises `Refused` where that stays open."""
     for _ in range(TRIES):
         try:
-            act()
+            return act()
         except PermissionError:
             if not _hinders():
                 raise
             time.sleep(PAUSE)
-        else:
-            return
     raise Refused(
         say(
             "{file}: another program has this file open, or it may not be written to; close that program and try again",

@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, FOLLOWS_NO_LINK
-from anon.storage.open_elsewhere import unlink_file
+from anon.storage.open_elsewhere import once_closed, unlink_file
 
 _PIECE = bytes(2**20)
 
@@ -42,7 +42,8 @@ def remove_folder(path: Path) -> None:
 
 
 def _overwrite(path: Path, size: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | FOLLOWS_NO_LINK | CLOSED_IN_CHILDREN | BINARY)
+    flags = os.O_WRONLY | FOLLOWS_NO_LINK | CLOSED_IN_CHILDREN | BINARY
+    descriptor = once_closed(lambda: os.open(path, flags), path)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         while size > 0:
             # Unbuffered writes may be short, so what was written counts.

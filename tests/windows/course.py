@@ -75,7 +75,7 @@ class Course:
         (self.folder / home).mkdir()
         (self.folder / home / "person.csv").write_text(f"{COLUMNS}\n{20 * number},never,{number % 2}\n")
         self.run("peer", "import", "person.csv", "--table", "person", home=home)
-        self.run("peer", "budget", "--minimum-cohort", str(MEMBERS), home=home)
+        self.run("peer", "budget", "--minimum-cohort", str(MEMBERS), "--minimum-window", "0", home=home)
 
     def _live(self, home: str, link: str) -> None:
         self.run("peer", "join", link, "--yes", "--route", self.route, home=home)

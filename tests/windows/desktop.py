@@ -18,7 +18,7 @@ from PIL import Image, ImageGrab
 
 from tests.docs.walking import until
 from tests.support.browsing import missing
-from tests.windows.wine import ENVIRONMENT, WINE
+from tests.windows.wine import ENVIRONMENT, WINE, make_disk
 
 OUT = Path(__file__).parent / "out"
 SIZE = (1000, 700)
@@ -113,7 +113,7 @@ def desktop(folder: Path) -> Iterator[Desktop]:
     with _screen() as display:
         fresh = Desktop(folder, display)
         try:
-            fresh.run("wineboot", "--init")
+            make_disk(fresh.environment)
             system = folder / "prefix/drive_c/windows/system32"
             compiler = (COMPILER, "-shared", "-O2", "-s", "-nostdlib", "-e", "0")
             words = [*compiler, "-o", system / "bcryptprimitives.dll", SHIM, "-ladvapi32"]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.mobile.resolve import locked  # noqa: E402
-from tests.windows.wine import ENVIRONMENT, WINE, of_windows  # noqa: E402
+from tests.windows.wine import ENVIRONMENT, make_disk, of_windows  # noqa: E402
 
 TESTS = (
     "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "sortedcontainers", "iniconfig", "pluggy", "packaging",
@@ -57,8 +57,7 @@ def main(folder: Path) -> None:
     compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-O2", "-s", "-nostdlib", "-e", "0")
     source = Path(__file__).with_name("bcryptprimitives.c")
     subprocess.run([*compiler, "-o", program / "bcryptprimitives.dll", source, "-ladvapi32"], check=True)
-    begun = [WINE, "wineboot", "--init"]
-    subprocess.run(begun, env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=True, capture_output=True, timeout=300)
+    make_disk(ENVIRONMENT)
 
 
 if __name__ == "__main__":

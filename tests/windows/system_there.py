@@ -45,6 +45,35 @@ try:
 finally:
     child.kill()
 """
+SYNCHRONISED = """
+import ctypes, os, random, sys, time
+kernel = ctypes.WinDLL("kernel32")
+kernel.CreateFileW.restype = ctypes.c_void_p
+kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
+chance, seen, held, missed = random.Random(int(sys.argv[2])), {}, 0, 0
+print("begun", flush=True)
+while not os.path.exists(sys.argv[3]):
+    for folder, _, names in os.walk(sys.argv[1]):
+        for path in (os.path.join(folder, name) for name in names):
+            try:
+                now = os.stat(path)
+            except OSError:
+                continue
+            if seen.get(path) == (now.st_mtime_ns, now.st_size):
+                continue
+            seen[path] = now.st_mtime_ns, now.st_size
+            time.sleep(chance.uniform(0, 0.02))
+            handle = kernel.CreateFileW(path, 0x80000000, 0, None, 3, 0, None)
+            if handle in (None, 2**64 - 1):
+                missed += 1
+                continue
+            held += 1
+            time.sleep(chance.uniform(0, 0.1))
+            kernel.CloseHandle(handle)
+    time.sleep(0.005)
+print(held, missed)
+"""
+"""Reads each changed file below a folder, at moments by a seed, and shares it with nobody meanwhile."""
 
 
 @pytest.fixture
@@ -176,6 +205,32 @@ def test_a_file_that_stays_open_is_told_and_stays(tmp_path: Path, monkeypatch: p
                 act()
             assert len(other.read()) <= 3
     assert file.exists()
+
+
+def test_a_home_lives_in_a_folder_whose_program_reads_what_changes_and_shares_nothing(
+    tmp_path: Path, person: Path, command: Command
+) -> None:
+    """No command fails for it, and the last backup has all."""
+    folder, over, turns = tmp_path / "OneDrive - Universität", tmp_path / "over", 6
+    folder.mkdir()
+    words = [sys.executable, "-I", "-S", "-c", SYNCHRONISED, str(folder), "7", str(over)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None and reader.stdout.readline() == "begun\n"
+        try:
+            for turn in range(1, turns + 1):
+                for asked in (
+                    ("import", person), ("budget", "--lifetime", str(turn)), ("backup", folder / f"copy {turn}.zip")
+                ):  # fmt: skip
+                    done = command(*asked, home=folder / "home")
+                    assert done.code == 0, done.err
+        finally:
+            over.touch()
+        held, missed = map(int, reader.stdout.read().split())
+    print(f"held {held} files, {missed} were in use")
+    assert held > turns
+    assert command("restore", folder / f"copy {turns}.zip", home=tmp_path / "restored").code == 0
+    assert command("tables", "--json", home=tmp_path / "restored").json == {"person": ["age", "city"]}
+    assert command("budget", "--json", home=tmp_path / "restored").json["lifetime"] == turns
 
 
 # Clock and registry

@@ -1,4 +1,5 @@
-"""A whole study by programs: two peers on Windows' Python beside one on Linux, against an aggregator on Linux."""
+"""Two whole studies by programs, a histogram and a sum with two tellers: two peers on Windows' Python beside one on
+Linux, against an aggregator and tellers on Linux. One of those on Windows is killed again and again."""
 
 from __future__ import annotations
 
@@ -6,86 +7,86 @@ import asyncio
 import json
 import os
 import shutil
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import define, field
+from attrs import define, field, frozen
 
 from anon.kit.testnet import PrivateNetwork
 from anon.route.tor import TorKeeper
+from anon.storage.crash_points import VARIABLE
 from examples.clock import Keeper
-from tests.support.command_line import ENVIRONMENT, ROOT, finish
+from peer.store.crash_points import POINTS
+from tests.support.command_line import ENVIRONMENT
 from tests.support.noted_program import CLOCK, KEEPER, LOOK
+from tests.support.served_tellers import free_port
 from tests.support.studies import course_of_three
 from tests.support.sum_programs import Program
+from tests.support.sums import MOMENTS, NAMES, sum_study
 from tests.windows import wine
-from tests.windows.wine import DISK, needs_windows
+from tests.windows.commands import WAIT
+from tests.windows.wine import DISK, LINUX, WINDOWS, System, needs_windows
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), needs_windows]
-STUDY = course_of_three("Ein Kurs mit Umlauten: Größe").format(enrol=1200, settle=300, collect=1200)
+LENGTHS = {"enrol": 1200, "settle": 300, "collect": 1200}
+HISTOGRAM = course_of_three("Ein Kurs mit Umlauten: Größe").format(**LENGTHS)
 LOOK_SECONDS = "10"
 """Of the study's clock, between two looks of the aggregator."""
 HERE = DISK / "users" / "Änne Müller 学生" / "Anon ML #1 100%"
 """Of the first, below a user's folder on C:. The second one's is on another drive."""
 ON_WINDOWS = 2
+LIVED = [point for point in POINTS if point.partition("-")[2] in {
+    "send-of-enrolment", "commit-of-enrolment", "commit-of-evaluation", "commit-of-release", "commit-of-attempt",
+    "send-of-packet", "commit-of-answer", "commit-of-end",
+}]  # fmt: skip
+"""The crash points of a study that goes well, as a member comes to them."""
+DEATHS = ("after-send-of-enrolment", "after-commit-of-release", "after-send-of-packet")
 
 
 @define
 class Seen:
-    """The output of the commands, by kind; on Windows first."""
+    """The output of the commands, by kind; on Windows first. `audits`: by study."""
 
     receipts: list[Any] = field(factory=list)
     statuses: list[Any] = field(factory=list)
     predictions: list[Any] = field(factory=list)
     consents: list[str] = field(factory=list)
-    audit: dict[str, Any] = field(factory=dict)
+    audits: list[dict[str, Any]] = field(factory=list)
 
 
-async def on_linux(*commands: Sequence[str | Path], **more: str) -> list[str]:
-    """Each `anonml COMMAND`, which must succeed; its text. `more`: of its environment."""
-    return [await _on_linux(words, more) for words in commands]
-
-
-async def _on_linux(words: Sequence[str | Path], more: dict[str, str]) -> str:
-    pipe, program = asyncio.subprocess.PIPE, (sys.executable, "-m", "tests.support.noted_program", *map(str, words))
-    done = await finish(
-        await asyncio.create_subprocess_exec(*program, stdout=pipe, stderr=pipe, cwd=ROOT, env=ENVIRONMENT | more),
-        longest=wine.LONGEST,
-    )
-    assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
-    return done.out
-
-
-@define
+@frozen
 class Member:
-    """One person, and the system that their commands run on. `times`: how these find the clock, and its keeper."""
+    """One person, and the system that their commands run on. `times`: how these find the clock, and its keeper.
+    `deaths`: the points at which this member's programs are killed, one after the other."""
 
-    on: Callable[..., Awaitable[list[str]]]
+    on: System
     home: Path
-    times: dict[str, str]
+    times: Mapping[str, str]
     route: str
+    deaths: Sequence[str] = ()
 
-    async def settle_in(self, file: Path) -> None:
-        budget = ("peer", "budget", "--lifetime", "8", "--minimum-cohort", "3")
-        await self._run(("peer", "import", file, "--table", "person"), budget)
+    async def live(self, file: Path, links: Sequence[str], over: Path) -> tuple[list[str], list[Any]]:
+        """From an empty home to predictions, once the file `over` is there: what consent printed, and the rest."""
+        settled = [
+            ("import", file, "--table", "person"),
+            ("budget", "--lifetime", "8", "--minimum-cohort", "3"),
+            *(("join", link, "--yes", "--route", self.route) for link in links),
+        ]
+        lived = ("run", "--once", "--max-seconds", "9e5", "--route", self.route)
+        last = [("receipts",), ("status",), *(("predict", link, "--route", self.route) for link in links)]
+        rest = [self._at_home(lived), (WAIT, over), *(self._at_home((*words, "--json")) for words in last)]
+        begun = [self._at_home(words) for words in settled]
+        for point in self.deaths:
+            await self.on.killed(*begun, *rest, **self.times, **{VARIABLE: point})
+            begun = []
+        said = await self.on.plain(*begun, *rest, **self.times)
+        return said[: len(begun)], [json.loads(text) for text in said[-len(last) :]]
 
-    async def take_part(self, link: str, seen: Seen) -> None:
-        commands = ("peer", "join", link, "--yes"), ("peer", "run", "--once", "--max-seconds", "9e5")
-        said = await self._run(*((*words, "--route", self.route) for words in commands))
-        seen.consents.append(said[0])
-
-    async def look_back(self, link: str, seen: Seen) -> None:
-        asked = [("peer", "receipts"), ("peer", "status"), ("peer", "predict", link, "--route", self.route)]
-        found = await self._run(*((*words, "--json") for words in asked))
-        for kept, text in zip((seen.receipts, seen.statuses, seen.predictions), found, strict=True):
-            kept.append(json.loads(text))
-
-    async def _run(self, *commands: Sequence[str | Path]) -> list[str]:
-        return await self.on(*((*words, "--home", self.home) for words in commands), **self.times)
+    def _at_home(self, words: Sequence[str | Path]) -> Sequence[str | Path]:
+        return ("peer", *words, "--home", self.home)
 
 
 @asynccontextmanager
@@ -107,70 +108,177 @@ async def _passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
             await writer.drain()
 
 
-async def play(folder: Path, serve: Sequence[str] = ("--port", "0"), route: str = "auto") -> Seen:
+@define
+class Staff:
+    """The aggregator, and two tellers of the sum, by the clock of the keeper."""
+
+    folder: Path
+    keeper: Keeper
+    programs: list[Program] = field(factory=list)
+    studies: list[str] = field(factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "staff"
+
+    @property
+    def _clock(self) -> dict[str, str]:
+        return {CLOCK: str(self.keeper.clock.path)}
+
+    async def run(self, *commands: Sequence[str | Path]) -> list[Any]:
+        """Each `anonml COMMAND --json`."""
+        told = await LINUX.plain(*((*words, "--json") for words in commands), **self._clock)
+        return [json.loads(text) for text in told]
+
+    async def begin(self, serve: Sequence[str], with_sum: bool) -> str:
+        """The studies are published, and served at the address that is returned."""
+        tellers = NAMES if with_sum else ()
+        places = [
+            ("teller", "init", "--name", name, "--loopback", "--port", str(free_port()), "--home", self.folder / name)
+            for name in tellers
+        ]
+        addresses = [made["address"] for made in await self.run(*places)] if places else []
+        await _all(self._serve(("teller", "serve"), self.folder / name) for name in tellers)
+        named = zip(tellers, addresses, strict=True)
+        said = "".join(f'[[tellers]]\nname = "{name}"\naddress = "{address}"\n' for name, address in named)
+        texts = [HISTOGRAM, *([summed(said)] if with_sum else [])]
+        files = [self.folder / f"study-{number}.toml" for number, _ in enumerate(texts)]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+        asked = (("study", "publish", file, "--loopback", "--home", self.home) for file in files)
+        self.studies = [made["study"] for made in await self.run(*asked)]
+        joins = {KEEPER: str(self.keeper.place), LOOK: LOOK_SECONDS}
+        return await self._serve(("aggregator", "serve", *serve), self.home, **joins)
+
+    async def _serve(self, words: tuple[str, ...], home: Path, **joins: str) -> str:
+        self.programs.append(program := Program(words, home, {**ENVIRONMENT, **self._clock, **joins}, []))
+        return await program.start()
+
+    async def until_over(self) -> None:
+        """Until all is published."""
+        async with asyncio.timeout(wine.LONGEST):
+            told = self.home.with_suffix(".out-0")
+            await _until(lambda: told.read_text().count('"published"') == len(self.studies))
+
+    async def audits(self, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """Of each study, by its export."""
+        commands: list[Sequence[str | Path]] = []
+        for number, (study, key) in enumerate(zip(self.studies, keys, strict=True)):
+            place = self.folder / f"published-{number}"
+            commands.append(("aggregator", "export", place, "--study", study, "--home", self.home))
+            commands.append(("aggregator", "audit", place, "--key", key))
+        return (await self.run(*commands))[1::2]
+
+    async def stop(self) -> None:
+        for program in self.programs:
+            await program.stop()
+
+
+def summed(tellers: str) -> str:
+    """The study file of a sum."""
+    text = sum_study(MOMENTS, tellers, minimum=3)
+    for name, length in (("enrol", "1h"), ("settle", "10m"), ("collect", "1h")):
+        text = text.replace(f'{name} = "{length}"', f'{name} = "{LENGTHS[name]}s"')
+    return text
+
+
+async def _until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        await asyncio.sleep(0.05)
+
+
+async def play(
+    folder: Path,
+    serve: Sequence[str] = ("--port", "0"),
+    route: str = "auto",
+    deaths: Sequence[str] = (),
+    with_sum: bool = False,
+) -> Seen:
     """From empty homes to predictions, by a clock that waits for all of them: a busy machine makes nobody late."""
-    seen, staff = Seen(), folder / "staff"
     folder.mkdir(exist_ok=True)
-    (folder / "study.toml").write_text(STUDY)
-    with Keeper(folder / "clock", parties=4) as keeper:
+    with wine.booted(), Keeper(folder / "clock", parties=4) as keeper:
+        staff, over = Staff(folder, keeper), folder / "over"
         async with port_of(keeper.place) as port:
-            here = {CLOCK: str(keeper.clock.path), KEEPER: str(keeper.place)}
-            there = {CLOCK: wine.of_windows(keeper.clock.path), KEEPER: str(port)}
+            here = {CLOCK: str(keeper.clock.path), KEEPER: str(port)}
+            there = here | {CLOCK: wine.of_windows(keeper.clock.path)}
             members = [
-                Member(wine.plain, HERE, there, route),
-                Member(wine.plain, folder / "second", there, route),
-                Member(on_linux, folder / "third", here, route),
+                Member(WINDOWS, HERE, there, route, deaths),
+                Member(WINDOWS, folder / "second", there, route),
+                Member(LINUX, folder / "third", here, route),
             ]
-
-            async def by_staff(*words: str | Path) -> Any:
-                return json.loads(await _on_linux((*words, "--json"), {CLOCK: here[CLOCK]}))
-
-            published = await by_staff("study", "publish", folder / "study.toml", "--home", staff)
-            environment = {**ENVIRONMENT, **here, LOOK: LOOK_SECONDS}
-            serving = Program(("aggregator", "serve", *serve), staff, environment, [])
             try:
-                address = await serving.start()
-                for number, _ in enumerate(members):
-                    (folder / f"{number}.csv").write_bytes(
-                        f"age,income\r\n{25 + 20 * number},{('low', 'high')[number % 2]}\r\n".encode()
-                    )
-                await _all(one.settle_in(folder / f"{number}.csv") for number, one in enumerate(members))
-                words = ("--address", address, "--study", published["study"], "--home", staff)
-                links = await by_staff("aggregator", "invite", "--count", str(len(members)), *words)
-                await _all(one.take_part(link, seen) for one, link in zip(members, links, strict=True))
-                async with asyncio.timeout(wine.LONGEST):
-                    while '"published"' not in staff.with_suffix(".out-0").read_text():
-                        await asyncio.sleep(0.05)
-                await _all(one.look_back(link, seen) for one, link in zip(members, links, strict=True))
+                address = await staff.begin(serve, with_sum)
+                asked = ("aggregator", "invite", "--count", str(len(members)), "--address", address)
+                invited = await staff.run(*((*asked, "--study", one, "--home", staff.home) for one in staff.studies))
+                lives = []
+                for number, (member, links) in enumerate(zip(members, zip(*invited, strict=True), strict=True)):
+                    file = folder / f"{number}.csv"
+                    values = f"{25 + 20 * number},{('low', 'high')[number % 2]},{5 + number},some,{number % 2}"
+                    file.write_bytes(f"age,income,sleep,cups,tired\r\n{values}\r\n".encode())
+                    lives.append(member.live(file, links, over))
+                _, *found = await asyncio.gather(_over(staff, over), *lives)
             finally:
-                await serving.stop()
-            key = links[0].split("key=")[1].split("&")[0]
-            exported = ("aggregator", "export", folder / "published", "--study", published["study"], "--home", staff)
-            await by_staff(*exported)
-            seen.audit = await by_staff("aggregator", "audit", folder / "published", "--key", key)
-    return seen
+                await staff.stop()
+            audits = await staff.audits([links[0].split("key=")[1].split("&")[0] for links in invited])
+    return Seen(
+        [receipts for _, (receipts, *_) in found],
+        [statuses for _, (_, statuses, *_) in found],
+        [predictions for _, (_, _, *predictions) in found],
+        ["".join(said) for said, _ in found],
+        audits,
+    )
 
 
-async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def _over(staff: Staff, over: Path) -> None:
+    await staff.until_over()
+    over.touch()
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
     async with asyncio.TaskGroup() as together:
         for work in works:
             together.create_task(work)
 
 
+def demand_found_again(seen: Seen, studies: int) -> None:
+    """One packet of each member and study, accepted and found again, and nothing else."""
+    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [
+        [("included", "accepted")] * studies
+    ] * 3
+    assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"] * studies] * 3
+    for audit in seen.audits:
+        assert audit["verdict"] == "all-checked" and audit["packets"] == audit["enrolled"] == 3
+    assert len(seen.audits) == studies
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     shutil.rmtree(HERE, ignore_errors=True)
-    found = asyncio.run(play(tmp_path_factory.mktemp("windows")))
+    found = asyncio.run(play(tmp_path_factory.mktemp("windows"), deaths=DEATHS, with_sum=True))
     yield found
     shutil.rmtree(HERE.parent, ignore_errors=True)
 
 
 def test_every_packet_of_windows_and_linux_is_accepted_and_found_again(seen: Seen) -> None:
-    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [
-        [("included", "accepted")]
-    ] * 3
-    assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"]] * 3
-    assert seen.audit["verdict"] == "all-checked" and seen.audit["packets"] == seen.audit["enrolled"] == 3
+    """Also those of a member whose programs were killed on the way: one packet each, charged once."""
+    demand_found_again(seen, 2)
+
+
+def test_windows_predicts_for_its_owner_as_linux_does(seen: Seen) -> None:
+    own = [found["probability"] for mine in seen.predictions for (found,) in mine[:1]]
+    assert all(0 <= one <= 1 for one in own) and len(own) == 3
+
+
+def test_consent_names_times_by_utc_and_not_by_windows_long_names(seen: Seen) -> None:
+    assert "UTC" in "".join(seen.consents)
+    assert not [text for text in seen.consents if "Standard Time" in text or "Daylight" in text]
+
+
+@pytest.mark.soak
+def test_a_peer_that_is_killed_at_every_point_sends_one_packet(tmp_path: Path) -> None:
+    """Each death costs an interpreter on Windows: the other runs keep to three."""
+    shutil.rmtree(HERE, ignore_errors=True)
+    demand_found_again(asyncio.run(play(tmp_path / "study", deaths=LIVED, with_sum=True)), 2)
 
 
 @pytest.mark.soak
@@ -188,17 +296,4 @@ def test_windows_takes_part_through_tor_by_the_port_of_a_tor_elsewhere(
             return await play(tmp_path / "study", ("--onion",), f"socks://{host}:{port}")
 
     shutil.rmtree(HERE, ignore_errors=True)
-    found = asyncio.run(through())
-    assert [[(one["status"], one["word"]) for one in mine] for mine in found.receipts] == [
-        [("included", "accepted")]
-    ] * 3
-    assert found.audit["verdict"] == "all-checked" and found.audit["packets"] == found.audit["enrolled"] == 3
-
-
-def test_windows_predicts_for_its_owner_as_linux_does(seen: Seen) -> None:
-    own = [mine["probability"] for (mine,) in seen.predictions]
-    assert all(0 <= one <= 1 for one in own) and len(own) == 3
-
-
-def test_consent_names_times_by_utc_and_not_by_windows_long_names(seen: Seen) -> None:
-    assert not [text for text in seen.consents if "Standard Time" in text or "Daylight" in text]
+    demand_found_again(asyncio.run(through()), 1)

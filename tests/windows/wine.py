@@ -10,11 +10,16 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import pytest
+from attrs import frozen
 
+from tests.support import command_line
 from tests.support.command_line import Done, finish
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,9 +42,35 @@ LONGEST = 1500.0
 """Seconds after which a program hangs, however busy the machine is: Wine takes minutes on a loaded one."""
 CODE_PAGE = "cp1252"
 """Of a usual Windows in the West, and so of its pipes."""
+KILLED = 9
+"""Its exit code, by which a program ends itself at a point (`anon.storage.crash_points`)."""
 needs_windows = pytest.mark.skipif(
     not (PLACE / "made").exists(), reason="`make .venv/windows/made` first: Windows' Python is not installed"
 )
+
+
+def make_disk(environment: Mapping[str, str], longest: float = LONGEST) -> None:
+    """An empty disk C: and a registry. What was made decides, and not the exit code: on a busy machine this system's
+    linker has failed when all was done and Wine ended."""
+    made = subprocess.run(
+        [WINE, "wineboot", "--init"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        timeout=longest,
+    )  # fmt: skip
+    subprocess.run([WINE.with_name("wineserver64"), "-w"], env=environment, check=False, timeout=longest)
+    assert (Path(environment["WINEPREFIX"]) / "system.reg").exists(), made.stderr.decode("utf-8", "replace")
+
+
+@contextmanager
+def booted() -> Iterator[None]:
+    """Windows is up until the block ends. The first program starts Wine's own, which keep its output open as long as
+    any program lives: no other's output would end with it."""
+    holds, pipe = ("-I", "-S", "-c", "import sys; print(1, flush=True); sys.stdin.read()"), subprocess.PIPE
+    with subprocess.Popen([WINE, PYTHON, *holds], env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=pipe) as first:
+        assert first.stdout is not None and first.stdin is not None and first.stdout.readline()
+        try:
+            yield
+        finally:
+            first.stdin.close()
 
 
 def of_windows(path: Path) -> str:
@@ -49,26 +80,48 @@ def of_windows(path: Path) -> str:
     return "Z:" + str(PurePosixPath(path)).replace("/", "\\")
 
 
-async def start(*words: str | Path, **more: str) -> asyncio.subprocess.Process:
-    """`python WORDS` on Windows; `more`: of its environment. Without a standard input Wine gives no output either."""
-    pipe, told = asyncio.subprocess.PIPE, [of_windows(one) if isinstance(one, Path) else one for one in words]
-    return await asyncio.create_subprocess_exec(
-        WINE, PYTHON, *told, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT, env=ENVIRONMENT | more
-    )
+@frozen
+class System:
+    """A Python that runs the project's commands. `named`: a path as its programs name it."""
+
+    python: tuple[str | Path, ...]
+    environment: Mapping[str, str]
+    code_page: str
+    named: Callable[[Path], str]
+
+    async def start(self, *words: str | Path, **more: str) -> asyncio.subprocess.Process:
+        """`python WORDS`; `more`: of its environment. Without a standard input Wine gives no output either."""
+        pipe, told = asyncio.subprocess.PIPE, [self.named(one) if isinstance(one, Path) else one for one in words]
+        return await asyncio.create_subprocess_exec(
+            *self.python, *told, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT, env={**self.environment, **more}
+        )
+
+    async def killed(self, *commands: Sequence[str | Path], **more: str) -> None:
+        """`attempts` that are killed in the midst of one."""
+        done = await self._run(commands, more)
+        assert done.code == KILLED, done.err or done.out
+
+    async def attempts(self, *commands: Sequence[str | Path], **more: str) -> list[Done]:
+        """Each `anonml COMMAND`, whatever comes of it, one after the other in one process. `more`: of its
+        environment."""
+        done = await self._run(commands, more)
+        assert done.code == 0, done.err or done.out
+        return [Done(**one) for one in json.loads(done.out)]
+
+    async def plain(self, *commands: Sequence[str | Path], **more: str) -> list[str]:
+        """Each `anonml COMMAND`, which must succeed; its text, with Unix' ends of lines."""
+        found = await self.attempts(*commands, **more)
+        for done, words in zip(found, commands, strict=True):
+            assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
+        return [done.out.replace("\r\n", "\n") for done in found]
+
+    async def _run(self, commands: Iterable[Sequence[str | Path]], more: Mapping[str, str]) -> Done:
+        told = [
+            [self.code_page, [self.named(word) if isinstance(word, Path) else word for word in one]] for one in commands
+        ]
+        program = await self.start("-m", COMMANDS, json.dumps(told), **more)
+        return await finish(program, self.code_page, LONGEST)
 
 
-async def attempts(*commands: Sequence[str | Path], code_page: str = CODE_PAGE, **more: str) -> list[Done]:
-    """Each `anonml COMMAND` on Windows, whatever comes of it, one after the other in one process. `more`: of its
-    environment."""
-    told = [[code_page, [of_windows(word) if isinstance(word, Path) else word for word in one]] for one in commands]
-    done = await finish(await start("-m", COMMANDS, json.dumps(told), **more), longest=LONGEST)
-    assert done.code == 0, done.err or done.out
-    return [Done(**one) for one in json.loads(done.out)]
-
-
-async def plain(*commands: Sequence[str | Path], **more: str) -> list[str]:
-    """Each `anonml COMMAND` on Windows, which must succeed; its text, with Unix' ends of lines."""
-    found = await attempts(*commands, **more)
-    for done, words in zip(found, commands, strict=True):
-        assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
-    return [done.out.replace("\r\n", "\n") for done in found]
+WINDOWS = System((WINE, PYTHON), ENVIRONMENT, CODE_PAGE, of_windows)
+LINUX = System((sys.executable,), command_line.ENVIRONMENT, "utf-8", str)

@@ -39,6 +39,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from attrs import frozen
@@ -48,7 +49,7 @@ from anon.storage.durable import KeptFile, connect, first_unsound, reading, writ
 from anon.storage.lived import DatabaseMemory
 from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade, version_of
-from anon.storage.open_elsewhere import replace_file
+from anon.storage.open_elsewhere import once_closed, replace_file
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
 from anon.text.sentences import Term, attributed
@@ -218,7 +219,7 @@ def _retire(store: Path) -> None:
 def _copied(source: Path, target: Path) -> Path:
     """A consistent copy: SQLite's own backup for databases, which may be in use."""
     if source.suffix != ".sqlite":
-        with source.open("rb") as content, new_private(target) as copy:
+        with once_closed(lambda: source.open("rb"), source) as content, new_private(target) as copy:
             shutil.copyfileobj(content, copy)
         return target
     new_private(target).close()
@@ -237,7 +238,7 @@ def _write(file: Path, folder: Path, names: list[str], final: bool) -> None:
         with new_private(file) as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name in names:
-                    archive.write(folder / name, name)
+                    once_closed(partial(archive.write, folder / name, name), folder / name)
                 if final:
                     archive.writestr(_FINAL, b"")
             raw.flush()
