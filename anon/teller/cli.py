@@ -134,7 +134,7 @@ def allow(
 @app.command(rich_help_panel=RUN)
 def refuse(
     named: Annotated[
-        str, typer.Argument(metavar="KEY-OR-STUDY", help="An aggregator's key, or a study's first 8 digits (`status`).")
+        str, typer.Argument(metavar="KEY", help="An aggregator's key, or a study's first 8 digits (`status`).")
     ],
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,

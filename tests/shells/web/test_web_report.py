@@ -110,7 +110,7 @@ async def test_who_stops_sending_is_offered_nothing_that_is_not_there_yet(page: 
     (status,) = page.peer.status()
     words = (await page.get(page.study)).words
     assert status.state in LAST and "Read the report" not in words and "Prediction for me" not in words
-    assert "When the study has ended, its model is published" in words
+    assert "When the study has ended, its report and its model are published" in words
     page.aggregator.clock.seconds = float(manifest.timetable.ends)
     words = (await page.get(page.study)).words
     assert "Read the report" in words and "Prediction for me" in words
