@@ -211,10 +211,10 @@ def _leaves(part: Domain) -> list[Input]:
         return list(part.values)
     values = [_leaves(inner) for inner in part.parts]
     wide = max(map(len, values))
-    crossed = (_crossed(part, 0, 1), _crossed(part, 1, 0), _alone(part, 0, 1, 0), _alone(part, 1, 0, 0))
+    mixed = [row for i, j in ((0, 1), (1, 0)) for row in (_crossed(part, i, j), _alone(part, i, j, 0))]
+    stairs = [[_filled(inner, i + place) for place, inner in enumerate(part.parts)] for i in range(min(wide, 4))]
     every = product(*values) if prod(map(len, values)) <= _PRODUCT else ()
-    stairs = (_stairs(part, number) for number in range(min(wide, 4)))
-    rows = [*(_filled(part, number) for number in range(wide)), *crossed, *stairs, *map(list, every)]
+    rows = [*(_filled(part, number) for number in range(wide)), *mixed, *stairs, *map(list, every)]
     return list({json.dumps(row): row for row in rows}.values())
 
 
@@ -236,11 +236,6 @@ def _crossed(part: InputList, number: int, other: int) -> Input:
 def _alone(part: InputList, number: int, other: int, alone: int) -> Input:
     """One value in all places but one."""
     return [_filled(inner, other if place == alone else number) for place, inner in enumerate(part.parts)]
-
-
-def _stairs(part: InputList, number: int) -> Input:
-    """Another value in each place."""
-    return [_filled(inner, number + place) for place, inner in enumerate(part.parts)]
 
 
 def _drawn_pair(part: Domain, random: Random) -> tuple[Input, Input]:
