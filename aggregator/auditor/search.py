@@ -148,7 +148,7 @@ def audit_black_box(
 
 def _stages(total: int, pairs: int, times: int) -> list[tuple[int, int]]:
     """How many runs and pairs each stage has. The last three share the rest as 1 : 2 : 3, and have one pair."""
-    scale = times * min(1.0, (pairs + 8) / 40)  # fewer pairs need less of a search
+    scale = times * min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
     found = [(int(part * scale * total), max(min(fewest, pairs), pairs // by)) for part, by, fewest in _SEARCH]
     rest = total - sum(planned for planned, _ in found)
     return [*found, (rest // 6, 1), (rest // 3, 1), (rest // 2, 1)]
