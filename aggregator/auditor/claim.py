@@ -109,6 +109,10 @@ def forecast(right: Floats, wrong: Floats, runs: float, times: float, sides: int
 
 
 def excess(right: Floats, wrong: Floats, runs: int, sides: int, claim: PrivacyClaim) -> Floats:
-    """By how many standard errors the right guesses exceed what the claim allows beside the wrong ones."""
+    """By how many standard errors the right guesses exceed what the claim allows beside the wrong ones.
+
+    A half of a wrong one more stands for those not yet seen; less of it where delta allows some right ones anyway.
+    """
     factor, allowed = exp(claim.epsilon), claim.delta * sides * runs / 2
-    return (right - factor * wrong - allowed) / np.sqrt(allowed + (factor + factor**2) * (wrong + 0.5))
+    least = 0.5 / (1 + allowed)
+    return (right - factor * wrong - allowed) / np.sqrt(allowed + (factor + factor**2) * (wrong + least))

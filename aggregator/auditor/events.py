@@ -39,7 +39,7 @@ class OutputEvent:
     forecast: float
     """The lower bound of epsilon that is hoped for; 0 for none."""
     excess: float
-    """By how many standard errors the best rule so far exceeded the claim."""
+    """By how many standard errors the best rule so far exceeded the claim, less those of the best of many by chance."""
 
     def counted(self, outputs: OutputTable, first: Rows) -> EventCounts:
         """How many guesses are right and wrong."""
@@ -146,7 +146,8 @@ def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, claim
                 hoped = forecast(right, wrong, len(cells), chanced, len(sides), claim.delta)
                 top = int(np.argmax(hoped))
                 hope = float(hoped[top])
-            over = excess(right, wrong, len(cells), len(sides), claim)
+            luck = np.sqrt(2 * np.log(len(used)))  # standard errors that the best of so many is above by chance
+            over = excess(right, wrong, len(cells), len(sides), claim) - luck
             better, top = (hope > best, top) if max(hope, best) > 0 else (over.max() > most, int(over.argmax()))
             most = max(most, float(over.max()))
             if better:
