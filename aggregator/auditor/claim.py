@@ -106,3 +106,13 @@ def forecast(right: Floats, wrong: Floats, runs: float, times: float, sides: int
     allowance = delta * sides * runs / (2 * guesses)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(low > allowance, np.log((low - allowance) / (1 - low)), -inf)
+
+
+def excess(right: Floats, wrong: Floats, runs: int, sides: int, claim: PrivacyClaim) -> Floats:
+    """By how many standard errors the right guesses exceed what the claim allows beside the wrong ones.
+
+    A half of a wrong one more stands for those not yet seen; less of it where delta allows some right ones anyway.
+    """
+    factor, allowed = exp(claim.epsilon), claim.delta * sides * runs / 2
+    least = 0.5 / (1 + allowed)
+    return (right - factor * wrong - allowed) / np.sqrt(allowed + (factor + factor**2) * (wrong + least))

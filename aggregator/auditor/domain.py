@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice, product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -24,12 +25,14 @@ from anon.errors import InvalidValue
 
 Input = Any
 """A value of JSON's kinds."""
-MOST_PAIRS = 24
+MOST_PAIRS = 64
 MOST_VALUES = 64
 _RANGE = re.compile(r"(-?[\d.]+(?:e-?\d+)?)\.\.(-?[\d.]+(?:e-?\d+)?)")
 _TIMES = re.compile(r"(\d+)\s*\*\s*(.*)", re.DOTALL)
 _WITHIN = "within:"
-_MIXED = (0.17, 0.33, 0.5, 0.67, 0.83)  # of the rows that have the second value
+_EVERY, _PRODUCT = 10, 20  # whole numbers of a range, and rows of several values: all of so many are tried
+_PLACES, _DRAWN = 6, 8  # places that are changed alone, and inputs that are drawn
+_COUNTS, _FEW = 20, 11  # how many counts of rows with the second value there are, and the first that are all tried
 _INSIDE = (0.3, 0.75)  # one in each half; the bits of the first fill a double
 
 
@@ -90,7 +93,8 @@ def _values(text: str) -> tuple[Input, ...]:
             low, high = float(found[1]), float(found[2])
             return (low, high, *(low + share * (high - low) for share in _INSIDE))
         start, end = int(found[1]), int(found[2])
-        return tuple(dict.fromkeys((start, end, (start + end) // 2)))
+        rest = range(start, end) if end - start < _EVERY else ()
+        return tuple(dict.fromkeys((start, end, (start + end) // 2, *rest)))
     try:
         return (json.loads(text if '"' in text else text.replace("nan", "NaN")),)
     except ValueError:
@@ -106,10 +110,11 @@ def pairs(domain: Domain, neighbours: str, random: Random) -> list[tuple[Input, 
     elif neighbours in ("one", "lacks") and isinstance(domain, InputList):
         found = _changed(domain, neighbours == "lacks", random)
     elif neighbours.startswith(_WITHIN) and isinstance(domain, InputChoice):
-        found = _within(domain, _number(neighbours[len(_WITHIN) :]))
+        found = _within(domain, _number(neighbours[len(_WITHIN) :]), random)
     else:
         raise InvalidValue("neighbours are any, one or lacks (of a list), or within:D (of numbers)")
-    distinct = {frozenset((json.dumps(x), json.dumps(y))): (x, y) for x, y in found if json.dumps(x) != json.dumps(y)}
+    some = [pair for pair in islice(found, 4 * MOST_PAIRS) if json.dumps(pair[0]) != json.dumps(pair[1])]
+    distinct = {frozenset(map(json.dumps, pair)): pair for pair in some}
     if not distinct:
         raise InvalidValue("the domain has no two neighbours: name a second value")
     return list(distinct.values())[:MOST_PAIRS]
@@ -127,52 +132,90 @@ def _any(domain: Domain, random: Random) -> Iterator[tuple[Input, Input]]:
     if isinstance(domain, InputChoice):
         # Each value once first, so that one that alone is unprotected is not left out.
         yield from zip(domain.values[::2], domain.values[1::2], strict=False)
-        both = [(x, y) for place, x in enumerate(domain.values) for y in domain.values[place + 1 :]]
+        both = list(combinations(domain.values, 2))
         yield from random.sample(both, len(both))
         return
     most = min(max(len(_leaves(part)) for part in domain.parts), 4)
     for i, j in combinations(range(most), 2):
         yield _filled(domain, i), _filled(domain, j)
         yield _crossed(domain, i, j), _crossed(domain, j, i)
-    for _ in range(4):
-        yield _drawn_pair(domain, random)
-    first, second = _filled(domain, 0), _filled(domain, 1)
-    for place in range(min(len(domain.parts), 4)):
-        yield first, [second[i] if i == place else value for i, value in enumerate(first)]
+    for place in range(min(len(domain.parts), _PLACES)):
+        for i, j in ((0, 1), (1, 0)):
+            alone = _alone(domain, i, j, place)
+            yield _filled(domain, i), alone
+            yield alone, _alone(domain, j, i, place)
+    for _ in range(_DRAWN):
+        first, second = _drawn_pair(domain, random)
+        yield first, second
+        place = random.randrange(len(first))
+        yield first, [*first[:place], second[place], *first[place + 1 :]]
 
 
 def _changed(domain: InputList, lacks: bool, random: Random) -> Iterator[tuple[Input, Input]]:
-    """Bases of like rows and of two values mixed; the first place is changed to, or left out of, each of its values."""
+    """One row is changed, or left out: in each place; beside each count of others like it; by each of its values."""
     rows = [_leaves(part) for part in domain.parts]
-    bases = [[_at(row, number) for row in rows] for number in range(min(len(rows[0]), 6))]
-    bases += [[_at(row, int(random.random() < share)) for row in rows] for share in _MIXED]
-    bases += [[random.choice(row) for row in rows]]
-    changes = [(x, None) for x in rows[0][1::-1]] if lacks else list(combinations(rows[0], 2))
-    found = []
-    for x, y in changes:
-        found += [([x, *base[1:]], base[1:] if lacks else [y, *base[1:]]) for base in bases]
-    yield from found[: len(bases)]
-    last = random.choice(bases)
-    yield last, [*last[:-1], _at(rows[-1], 1)]
-    yield from random.sample(found, len(found))
+    ends = list(dict.fromkeys((0, len(rows) - 1, *range(len(rows)))))[:_PLACES]
+
+    def pair(base: list[Input], place: int, i: int, j: int) -> tuple[Input, Input]:
+        before, after = base[:place], base[place + 1 :]
+        changed = [] if lacks else [_at(rows[place], j)]
+        return [*before, _at(rows[place], i), *after], [*before, *changed, *after]
+
+    def like(number: int) -> list[Input]:
+        return [_at(row, number) for row in rows]
+
+    others = len(rows) - 1
+    few, many = range(min(_FEW, others)), range(_FEW, others)
+    counts = dict.fromkeys((0, others, others // 2, *few, *random.sample(many, len(many))))
+    for count in islice(counts, _COUNTS):
+        chosen = {1 + place for place in random.sample(range(others), count)}
+        yield pair([_at(row, int(place in chosen)) for place, row in enumerate(rows)], 0, 1, 0)
+    for place in ends[1:]:
+        yield pair(like(0), place, 1, 0)
+    wide = max(len(row) for row in rows)
+    changes = [(i, i) for i in range(wide)] if lacks else list(combinations(range(wide), 2))
+    for turn in range(4):
+        for i, j in random.sample(changes, len(changes)):
+            place = random.choice(ends)
+            x, y = _at(rows[place], i), _at(rows[place], j)
+            shared = [_shared(_at(rows[place], k), x) + _shared(_at(rows[place], k), y) for k in range(wide)]
+            unlike = random.choice([k for k in range(wide) if shared[k] == min(shared)])
+            drawn = [random.choice(row) for row in rows]
+            yield pair((like(unlike), drawn, like(i), like(j))[turn], place, i, j)
 
 
-def _within(domain: InputChoice, distance: float) -> Iterator[tuple[Input, Input]]:
+def _shared(row: Input, other: Input) -> int:
+    """How many values two rows have in common."""
+    both = [set(map(json.dumps, each if isinstance(each, list) else [each])) for each in (row, other)]
+    return len(both[0] & both[1])
+
+
+def _within(domain: InputChoice, distance: float, random: Random) -> Iterator[tuple[Input, Input]]:
     low, high = min(domain.values), max(domain.values)
-    step: Input = int(distance) if all(isinstance(value, int) for value in domain.values) else distance
-    if low + step > high:
-        raise InvalidValue("the neighbours' distance is larger than the domain")
-    for base in dict.fromkeys((low, high - step, *domain.values, low + step)):
+    whole = all(isinstance(value, int) for value in domain.values)
+    step: Input = int(distance) if whole else distance
+    if not 0 < step <= high - low:
+        raise InvalidValue("no two numbers of the domain are the neighbours' distance apart")
+    last = high - step
+    drawn = [random.randint(low, last) if whole else random.uniform(low, last) for _ in range(_COUNTS)]
+    for base in (low, last, *domain.values, low + step, *drawn[::2]):
         if base + step <= high:
             yield base, base + step
+    for base in (low, last, *drawn[1::2]):
+        yield base, base + (random.randint(1, step) if whole else random.uniform(0, step))
 
 
 def _leaves(part: Domain) -> list[Input]:
     """The values that are tried as one row."""
     if isinstance(part, InputChoice):
         return list(part.values)
-    wide = max(len(_leaves(inner)) for inner in part.parts)
-    return [*(_filled(part, number) for number in range(wide)), _crossed(part, 0, 1), _crossed(part, 1, 0)]
+    values = [_leaves(inner) for inner in part.parts]
+    wide = max(map(len, values))
+    mixed = [row for i, j in ((0, 1), (1, 0)) for row in (_crossed(part, i, j), _alone(part, i, j, 0))]
+    stairs = [[_filled(inner, i + place) for place, inner in enumerate(part.parts)] for i in range(min(wide, 4))]
+    every = product(*values) if prod(map(len, values)) <= _PRODUCT else ()
+    rows = [*(_filled(part, number) for number in range(wide)), *mixed, *stairs, *map(list, every)]
+    return list({json.dumps(row): row for row in rows}.values())
 
 
 def _at(values: Sequence[Input], number: int) -> Input:
@@ -188,6 +231,11 @@ def _filled(part: Domain, number: int) -> Input:
 def _crossed(part: InputList, number: int, other: int) -> Input:
     """Two values in turn."""
     return [_filled(inner, other if place % 2 else number) for place, inner in enumerate(part.parts)]
+
+
+def _alone(part: InputList, number: int, other: int, alone: int) -> Input:
+    """One value in all places but one."""
+    return [_filled(inner, other if place == alone else number) for place, inner in enumerate(part.parts)]
 
 
 def _drawn_pair(part: Domain, random: Random) -> tuple[Input, Input]:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from aggregator.auditor.claim import EventCounts, Floats, PrivacyClaim, forecast
+from aggregator.auditor.claim import EventCounts, Floats, PrivacyClaim, excess, forecast
 from aggregator.auditor.table import OutputTable, Trait, all_readings, cells_of, edges_of
 
 Rows = NDArray[np.bool_]
@@ -23,7 +23,7 @@ Known = tuple[Trait, Floats, NDArray[np.int64]]
 """A reading, its edges, and the cell of each run."""
 _LEARNED_FROM, _WORTH_LEARNING = 20_000, 400
 _ADDED, _FINEST, _SMOOTH = 96, 64, 20
-_AHEAD = 8  # a forecast is for at most so many times the runs it is made from
+_AHEAD = 100  # a forecast is for at most so many times the runs it is made from
 _CLEARLY = 1.2  # a rule that promises so much more than the claim need not be the best, and may be simple
 
 
@@ -37,7 +37,9 @@ class OutputEvent:
     """The cells where the first neighbour is guessed, and those where the second is."""
     texts: dict[float, str]
     forecast: float
-    """The lower bound of epsilon that is hoped for."""
+    """The lower bound of epsilon that is hoped for; 0 for none."""
+    excess: float
+    """By how many standard errors the best rule so far exceeded the claim, less those of the best of many by chance."""
 
     def counted(self, outputs: OutputTable, first: Rows) -> EventCounts:
         """How many guesses are right and wrong."""
@@ -89,7 +91,7 @@ def learn(outputs: OutputTable, first: Rows, tested: int, claim: PrivacyClaim) -
     columns = [(reading, reading.column(outputs)) for reading in readings]
     cut = [(reading, edges_of(column, first), column) for reading, column in columns if _varies(column)]
     known = [(reading, edges, cells_of(column, edges)) for reading, edges, column in cut]
-    guessed = [_guess(part, part[0].names(outputs), first, tested, claim.delta) for part in known]
+    guessed = [_guess(part, part[0].names(outputs), first, tested, claim) for part in known]
     found = [event for event in guessed if event is not None]
     if len(outputs) >= _WORTH_LEARNING and known:
         promised = {event.reading.source: event.forecast for event in found}
@@ -98,12 +100,17 @@ def learn(outputs: OutputTable, first: Rows, tested: int, claim: PrivacyClaim) -
             # Its scores were fitted to one half, so the other half alone orders and judges them.
             column = reading.column(outputs.at(~even))
             edges = edges_of(column, first[~even])
-            event = _guess((reading, edges, cells_of(column, edges)), {}, first[~even], tested, claim.delta)
+            event = _guess((reading, edges, cells_of(column, edges)), {}, first[~even], tested, claim)
             found += [event] if event is not None else []
+    if not found:
+        return None
+    most = max(event.excess for event in found)
     clear = [event for event in found if event.forecast > _CLEARLY * claim.epsilon]
     if clear:
-        return min(clear, key=lambda event: (event.reading.steps, -round(event.forecast, 2), event.reading.words))
-    return max(found, key=lambda event: event.forecast, default=None)
+        best = min(clear, key=lambda event: (event.reading.steps, -round(event.forecast, 2), event.reading.words))
+    else:
+        best = max(found, key=lambda event: (event.forecast, event.excess))
+    return evolve(best, excess=most)
 
 
 def _varies(column: Floats) -> bool:
@@ -111,7 +118,7 @@ def _varies(column: Floats) -> bool:
     return len(real) > 0 and (len(real) < len(column) or bool(real.min() < real.max()))
 
 
-def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta: float) -> OutputEvent | None:
+def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, claim: PrivacyClaim) -> OutputEvent | None:
     """The best rule of one reading: of both directions or of one, by ratios of several shapes."""
     reading, edges, cells = part
     many, half = len(edges) + 2, np.arange(len(cells)) % 2
@@ -119,7 +126,7 @@ def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta
     judging = counted[::-1].swapaxes(0, 1).reshape(2, 2 * many)
     times = min(tested / max(len(cells), 1), _AHEAD)
     chanced = times / (1 + np.sqrt(times) / 6) ** 2  # the best of many is worth a standard error less
-    best, chosen = 0.0, [frozenset[int](), frozenset[int]()]
+    best, most, chosen = 0.0, -np.inf, [frozenset[int](), frozenset[int]()]
     for shape in (_rough, _rising, _straight)[: 3 if len(edges) >= _SMOOTH else 2]:
         ordering = np.concatenate([shape(of, edges) for of in counted])
         whole = shape(counted.sum(axis=0), edges)
@@ -133,17 +140,21 @@ def _guess(part: Known, texts: dict[float, str], first: Rows, tested: int, delta
             if shape is _straight:  # its line says how far to go, and the other half of the runs what that is worth
                 inside, share = judging[:, used].sum(axis=0), 1 / (1 + np.exp(-abs(ordering[used])))
                 said = np.cumsum(inside * share), np.cumsum(inside * (1 - share))
-                top = int(np.argmax(forecast(*said, len(cells), times, len(sides), delta)))
-                hope = float(forecast(right, wrong, len(cells), times, len(sides), delta)[top])
+                top = int(np.argmax(forecast(*said, len(cells), times, len(sides), claim.delta)))
+                hope = float(forecast(right, wrong, len(cells), times, len(sides), claim.delta)[top])
             else:
-                hoped = forecast(right, wrong, len(cells), chanced, len(sides), delta)
+                hoped = forecast(right, wrong, len(cells), chanced, len(sides), claim.delta)
                 top = int(np.argmax(hoped))
                 hope = float(hoped[top])
-            if hope > best:
-                best, bar = hope, abs(ordering[used[top]])
+            luck = np.sqrt(2 * np.log(len(used)))  # standard errors that the best of so many is above by chance
+            over = excess(right, wrong, len(cells), len(sides), claim) - luck
+            better, top = (hope > best, top) if max(hope, best) > 0 else (over.max() > most, int(over.argmax()))
+            most = max(most, float(over.max()))
+            if better:
+                best, bar = max(hope, best), abs(ordering[used[top]])
                 both = (np.flatnonzero(sign * whole >= bar).tolist() if sign in sides else () for sign in (1, -1))
                 chosen = [frozenset(cells_of_side) for cells_of_side in both]
-    return OutputEvent(reading, edges, (chosen[0], chosen[1]), texts, best) if any(chosen) else None
+    return OutputEvent(reading, edges, (chosen[0], chosen[1]), texts, best, most) if any(chosen) else None
 
 
 def _rough(counts: Floats, edges: Floats) -> Floats:

@@ -109,9 +109,9 @@ def lowest_bit(x: float) -> float:
     return float((top & -top).bit_length() - bottom.bit_length())
 
 
-def part(x: float, bits: int) -> float:
-    """The part of a number that is finer than 2^-bits, in units of that."""
-    scaled = x * 2.0**bits
+def part(x: float, unit: float) -> float:
+    """The part of a number beyond whole units, in units."""
+    scaled = x / unit
     return scaled - math.floor(scaled) if math.isfinite(scaled) else math.nan
 
 

@@ -9,6 +9,7 @@ runs that are independent and alike: a mechanism that remembers runs needs a fre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from aggregator.auditor.table import OutputTable
 Pair = tuple[Input, Input]
 ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
-_SEARCH = ((0.02, 1, 1), (0.04, 1, 1), (0.06, 2, 4), (0.1, 6, 2))
+_SEARCH = ((0.04, 1, 1), (0.05, 2, 12), (0.06, 5, 6), (0.08, 16, 3))
 """Of each stage before the last three its part of the runs, its part of the pairs, and the fewest of them. The first
 stage only teaches."""
 _LAST, _FEWEST = 0.9, 10  # the last stage's part of the error; the runs of a pair in the first one
@@ -112,7 +113,7 @@ def audit_black_box(
 
     total = max(_LEAST, min(runs, int(_OF_THE_TIME * seconds * _speed(box, pairs[0], spent))))
     asked = min(len(pairs), max(1, int(_SEARCH[0][0] * total) // _FEWEST))
-    stages = _stages(total, asked)
+    stages = _stages(total, asked, 2 if claim.delta else 1)
     kept, used, tried = list(range(asked)), 0, 0
     pools: dict[int, tuple[OutputTable, Rows]] = {}
     events: dict[int, OutputEvent] = {}
@@ -141,17 +142,23 @@ def audit_black_box(
             break
         learnt = {index: learn(*pools[index], stages[-1][0], claim) for index in kept if index in pools}
         events = {index: event for index, event in learnt.items() if event is not None}
-        kept.sort(key=lambda index: -events[index].forecast if index in events else 0.0)
-        kept = kept[: stages[number + 1][1]]
+        kept = _kept(events, kept)[: stages[number + 1][1]]
     return AuditVerdict(claim, error, used, asked, tried, best, best.epsilon if best else 0.0)
 
 
-def _stages(total: int, pairs: int) -> list[tuple[int, int]]:
+def _stages(total: int, pairs: int, times: int) -> list[tuple[int, int]]:
     """How many runs and pairs each stage has. The last three share the rest as 1 : 2 : 3, and have one pair."""
-    scale = min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
+    scale = times * min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
     found = [(int(part * scale * total), max(min(fewest, pairs), pairs // by)) for part, by, fewest in _SEARCH]
     rest = total - sum(planned for planned, _ in found)
     return [*found, (rest // 6, 1), (rest // 3, 1), (rest // 2, 1)]
+
+
+def _kept(events: dict[int, OutputEvent], pairs: list[int]) -> list[int]:
+    """The pairs in the order of what they promise: in turn by the epsilon, and by the excess over the claim."""
+    by_epsilon = sorted(events, key=lambda index: -events[index].forecast)
+    by_excess = sorted(events, key=lambda index: -events[index].excess)
+    return list(dict.fromkeys([*chain.from_iterable(zip(by_epsilon, by_excess, strict=True)), *pairs]))
 
 
 def _speed(box: BlackBox, pair: Pair, spent: Callable[[], float]) -> float:

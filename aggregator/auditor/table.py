@@ -15,8 +15,9 @@ from aggregator.auditor.claim import Floats
 
 PLACES, PAIRED, FINE = 64, 12, 8
 """How many places are read alone, against each other, and for the grid of their doubles."""
-_GRIDS = (0, 10, 20, 30)
+_GRIDS = (10.0, 3.0, 2.0, 1.0, 2.0**-10, 2.0**-20, 2.0**-30)
 _COLUMNS = ("length", "kind", "whole", "order")
+_HUGE = 1e100  # numbers that large have no mean
 _MOST_EDGES, _COMMON = 64, 0.01
 _FEWEST_QUANTILES, _RUNS_OF_A_CELL = 24, 400
 
@@ -120,15 +121,16 @@ def lowest_bit(number: int) -> Trait:
     return Trait(f"the exponent of the lowest bit of value {number + 1}", f"lowest_bit(at(v, {number}))", column, 1)
 
 
-def fine_part(number: int, bits: int) -> Trait:
-    """The part of one place that is finer than a grid."""
+def fine_part(number: int, unit: float) -> Trait:
+    """The part of one place beyond a grid, in the grid's units."""
 
     def column(outputs: OutputTable) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):
-            scaled = _at(outputs, number) * 2.0**bits
+            scaled = _at(outputs, number) / unit
             return np.where(np.isfinite(scaled), scaled - np.floor(scaled), np.nan)
 
-    return Trait(f"the part of value {number + 1} finer than 2^-{bits}", f"part(at(v, {number}), {bits})", column, 1)
+    words = f"the part of value {number + 1} beyond a grid of {unit:g}"
+    return Trait(words, f"part(at(v, {number}), {unit!r})", column, 1)
 
 
 def difference(place: int, other: int) -> Trait:
@@ -152,23 +154,41 @@ def how_often(value: float, texts: dict[float, str]) -> Trait:
     )
 
 
-def nearer(first: Floats, second: Floats, squared: bool) -> Trait:
+def nearer(first: Floats, second: Floats) -> Trait:
     """How much nearer an output is to the second neighbour's usual output than to the first's."""
-    power = 2 if squared else 1
     places = [int(p) for p in np.flatnonzero(np.isfinite(first) & np.isfinite(second))]
+    told = {p: (float(first[p]), float(second[p])) for p in places}
 
     def column(outputs: OutputTable) -> Floats:
         total = np.zeros(len(outputs))
-        for p in places:
-            values = _at(outputs, p)
-            total = total + (abs(values - first[p]) ** power - abs(values - second[p]) ** power)
+        for p, (a, b) in told.items():
+            total = total + (abs(_at(outputs, p) - a) - abs(_at(outputs, p) - b))
         return total
 
-    told = {p: (float(first[p]), float(second[p])) for p in places}
-    source = f"sum(abs(at(v, p) - a) ** {power} - abs(at(v, p) - b) ** {power} for p, (a, b) in {told!r}.items())"
-    measure = "squared distance" if squared else "distance"
-    words = f"the {measure} to the first neighbour's usual output, less that to the second's,"
-    return Trait(words, source, column, 2)
+    source = f"sum(abs(at(v, p) - a) - abs(at(v, p) - b) for p, (a, b) in {told!r}.items())"
+    return Trait("the distance to the first neighbour's usual output, less that to the second's,", source, column, 2)
+
+
+def across(leaves: Floats, first: NDArray[np.bool_]) -> Trait:
+    """Fisher's discriminant (1936): the direction in which the neighbours differ, past the noise that places share."""
+    leaves = leaves[:, :PLACES]
+    places = np.flatnonzero((abs(leaves) < _HUGE).all(axis=0) & (np.ptp(leaves, axis=0) > 0))
+    scale = leaves[:, places].std(axis=0)
+    parts = [leaves[rows][:, places] / scale for rows in (first, ~first)]
+    means = [part.mean(axis=0) for part in parts]
+    within = 1e-9 * np.eye(len(places))
+    for part, mean in zip(parts, means, strict=True):
+        within += (part - mean).T @ (part - mean) / len(part)
+    weights = np.linalg.solve(within, means[1] - means[0]) / scale
+    told = {int(p): float(w) for p, w in zip(places, weights / abs(weights).max(initial=1e-300), strict=True)}
+
+    def column(outputs: OutputTable) -> Floats:
+        total = np.zeros(len(outputs))
+        for p, weight in told.items():
+            total = total + weight * _at(outputs, p)
+        return np.round(total, 6)
+
+    return Trait("a weighed sum", f"round(sum(at(v, p) * w for p, w in {told!r}.items()), 6)", column, 2)
 
 
 def all_readings(sample: OutputTable, first: NDArray[np.bool_]) -> list[Trait]:
@@ -184,12 +204,14 @@ def all_readings(sample: OutputTable, first: NDArray[np.bool_]) -> list[Trait]:
     ):
         found.append(Trait(words, source, attrgetter(name), coded=name != "length", steps=name == "length"))
     found += [lowest_bit(number) for number in range(min(wide, FINE))]
-    found += [fine_part(number, bits) for number in range(min(wide, 4)) for bits in _GRIDS]
+    found += [fine_part(number, unit) for number in range(min(wide, 4)) for unit in _GRIDS]
     if wide > 1:
         found += _of_several(sample, wide)
     with np.errstate(invalid="ignore"):
         usual = [_medians(sample.leaves[rows]) for rows in (first, ~first)]
-    found += [nearer(usual[0], usual[1], squared) for squared in (False, True)]
+    found.append(nearer(usual[0], usual[1]))
+    if wide > 1 and 0 < first.sum() < len(first):
+        found.append(across(sample.leaves, first))
     return found
 
 

@@ -103,6 +103,37 @@ def test_pairs_of_a_domain(domain: str, neighbours: str, some: tuple[object, obj
     assert all(json.dumps(x) != json.dumps(y) for x, y in found)
 
 
+@pytest.mark.parametrize("domain", ["9 * (a|b|c|d; a|b|c|d)", "3 * 0..1", "1 * 0..1", "40 * 0..1", "0..9; a|b; nan"])
+@pytest.mark.parametrize("neighbours", ["one", "lacks"])
+def test_lists_that_are_tried_are_neighbours(domain: str, neighbours: str) -> None:
+    """Two that are none would raise an alarm about a mechanism that keeps its word."""
+    for x, y in pairs(parse_domain(domain), neighbours, random.Random(3)):
+        first, second = ([json.dumps(row) for row in rows] for rows in (x, y))
+        if neighbours == "lacks":
+            assert second in [first[:place] + first[place + 1 :] for place in range(len(first))]
+        else:
+            assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
+
+
+@pytest.mark.parametrize(("domain", "within"), [("0..30", 3), ("0.0..9.0", 1.5)])
+def test_numbers_that_are_tried_are_neighbours(domain: str, within: float) -> None:
+    found = pairs(parse_domain(domain), f"within:{within}", random.Random(3))
+    distances = [abs(x - y) for x, y in found]
+    assert max(distances) <= within + 1e-9 and min(distances) < within
+
+
+def test_the_pair_that_alone_tells_is_tried() -> None:
+    """A row whose values no other has, beside each number of rows like it, and each place alone."""
+    tags = [rows for rows, _ in pairs(parse_domain("6 * (a|b|c|d; a|b|c|d; a|b|c|d)"), "lacks", random.Random(1))]
+    beside = [(row, {tag for other in rows if other is not row for tag in other}) for rows in tags for row in rows]
+    assert max(len(set(row)) for row, others in beside if not set(row) & others) == 3
+    changed = pairs(parse_domain("20 * 0..1"), "one", random.Random(1))
+    counts = {sum(rows[1:]) for rows, other in changed if rows[0] != other[0]}
+    assert counts == set(range(20))
+    scores = pairs(parse_domain("4 * 0..1"), "any", random.Random(1))
+    assert any(sorted(pair) == [[0, 1, 1, 1], [1, 0, 0, 0]] for pair in scores)
+
+
 def test_drawn_pairs_of_a_tuple_change_every_place() -> None:
     found = pairs(parse_domain("4 * 0..9"), "any", random.Random(2))
     assert sum(all(x != y for x, y in zip(*pair, strict=True)) for pair in found) >= 4
@@ -144,10 +175,29 @@ def test_what_a_reproduction_reads_is_what_was_counted(kind: str) -> None:
             assert said == pytest.approx(float(number), rel=1e-9, nan_ok=True), (trait.words, y)
 
 
+def test_an_excess_that_few_pairs_show_keeps_them() -> None:
+    """A rare output of one neighbour alone promises less epsilon at first than a common one at the claim."""
+    draw, claim = np.random.default_rng(2), PrivacyClaim(1.0, 0.01)
+    first = draw.integers(0, 2, 1_000).astype(bool)
+    at_claim = np.where(draw.random(1_000) < 0.73, first, ~first)
+    rare = np.where(first & (draw.random(1_000) < 0.06), 2, draw.integers(0, 2, 1_000))
+    common, few = (learn(OutputTable.of(outputs.tolist()), first, 40_000, claim) for outputs in (at_claim * 1, rare))
+    assert common is not None and few is not None and few.excess > 3 > common.excess
+
+
+def test_noise_that_places_share_is_taken_out() -> None:
+    draw = random.Random(4)
+    first = np.array([draw.random() < 0.5 for _ in range(2_000)])
+    drawn = [(draw.gauss(0, 50), mine) for mine in first.tolist()]
+    outputs: list[object] = [[z, draw.random() + 2 * mine + z / 3] for z, mine in drawn]
+    event = learn(OutputTable.of(outputs), first, 9_000, PrivacyClaim(1.0))
+    assert event is not None and event.reading.words == "a weighed sum" and event.forecast > 3
+
+
 def test_learned_events_are_what_their_source_says() -> None:
     draw = random.Random(5)
     first = np.array([draw.random() < 0.5 for _ in range(3_000)])
-    drawn = [(draw.gauss(mine, 1), draw.gauss(-mine, 1), draw.randrange(3)) for mine in first.tolist()]
+    drawn = [(draw.gauss(0, 1 + mine), draw.gauss(0, 2 - mine), draw.randrange(3)) for mine in first.tolist()]
     outputs: list[object] = [[round(x, 3), round(y * 30, 3), z] for x, y, z in drawn]
     table = OutputTable.of(outputs)
     event = learn(table, first, 6_000, PrivacyClaim(9.0))
