@@ -77,7 +77,7 @@ def _arm(point: str, how: signal.Signals) -> None:
         os.environ[VARIABLE] = point
         if how is not signal.SIGKILL:
             module = importlib.import_module("anon.storage.crash_points")
-            module.__dict__["signal"] = type("Pausing", (), {"SIGKILL": how})
+            module.__dict__["KILL"] = how
     elif name:
         module, attribute = importlib.import_module(MOMENTS[name][0]), MOMENTS[name][1]
         usual, left = getattr(module, attribute), [how]
