@@ -338,7 +338,7 @@ def test_every_crash_point_in_the_source_is_exercised() -> None:
 UNNAMED = {
     "erase": "lists of sums and counts of answers, repeated until the phase is stored",
     "belong_to": "marks a database as its aggregator's, before anything is in it",
-    "demand_original": "staff say once more that no other copy is alive",
+    "mark_served": "a start that was killed before marks anew; staff say once more that no other copy is alive",
     "create": "makes tables that are not there; before anything is published",
     "add_invites": "a command of staff, who see no links when it dies",
     "list_keys": "a command of staff, who may repeat it",
