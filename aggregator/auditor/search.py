@@ -24,7 +24,7 @@ from aggregator.auditor.table import OutputTable
 Pair = tuple[Input, Input]
 ERROR = 1e-9
 RUNS, SECONDS = 100_000, 60.0
-_SEARCH = ((0.04, 1, 1), (0.05, 2, 12), (0.06, 5, 6), (0.08, 16, 3))
+_SEARCH = ((0.12, 1, 1), (0.12, 2, 12), (0.12, 5, 6), (0.14, 16, 3))
 """Of each stage before the last three its part of the runs, its part of the pairs, and the fewest of them. The first
 stage only teaches."""
 _LAST, _FEWEST = 0.9, 10  # the last stage's part of the error; the runs of a pair in the first one
@@ -113,7 +113,7 @@ def audit_black_box(
 
     total = max(_LEAST, min(runs, int(_OF_THE_TIME * seconds * _speed(box, pairs[0], spent))))
     asked = min(len(pairs), max(1, int(_SEARCH[0][0] * total) // _FEWEST))
-    stages = _stages(total, asked, 2 if claim.delta else 1)
+    stages = _stages(total, asked)
     kept, used, tried = list(range(asked)), 0, 0
     pools: dict[int, tuple[OutputTable, Rows]] = {}
     events: dict[int, OutputEvent] = {}
@@ -146,9 +146,9 @@ def audit_black_box(
     return AuditVerdict(claim, error, used, asked, tried, best, best.epsilon if best else 0.0)
 
 
-def _stages(total: int, pairs: int, times: int) -> list[tuple[int, int]]:
+def _stages(total: int, pairs: int) -> list[tuple[int, int]]:
     """How many runs and pairs each stage has. The last three share the rest as 1 : 2 : 3, and have one pair."""
-    scale = times * min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
+    scale = min(1.0, (pairs + 4) / 16)  # fewer pairs need less of a search
     found = [(int(part * scale * total), max(min(fewest, pairs), pairs // by)) for part, by, fewest in _SEARCH]
     rest = total - sum(planned for planned, _ in found)
     return [*found, (rest // 6, 1), (rest // 3, 1), (rest // 2, 1)]
