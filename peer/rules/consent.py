@@ -367,7 +367,7 @@ def _statements(
             fewest=manifest.cohort.minimum,
         )
         lines.append(Advice(fewer, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.minimum))))
-    lines += among_few(max(policy.minimum_cohort, manifest.cohort.minimum))
+    lines += among_few(max(policy.minimum_cohort, manifest.cohort.minimum), manifest.cohort.admission)
     if manifest.cohort.admission == "open":
         lines.append(
             say(

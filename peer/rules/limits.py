@@ -22,9 +22,12 @@ USUAL_COHORT: Final = 20
 """The fewest people to be among that a home begins with."""
 
 
-def among_few(least: int) -> tuple[Sentence, ...]:
-    """The sentence on a study that goes on for its owner among fewer than a home begins with; none for others."""
-    if least >= USUAL_COHORT:
+def among_few(least: int, admission: str) -> tuple[Sentence, ...]:
+    """The sentence on a study that goes on for its owner among fewer than a home begins with; none for others.
+
+    Where anybody can enrol nothing is said: there no number of people is one to hide among.
+    """
+    if least >= USUAL_COHORT or admission == "open":
         return ()
     return (say(
         "This study goes on for you among as few as {least} people. So few are little to hide among.", least=least

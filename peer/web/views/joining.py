@@ -197,7 +197,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         window=time_to_send(manifest),
         short=is_short(manifest),
         own_minimum=_own_minimum(site.reach.policy()),
-        among_few=among_few(sheet.minimum_cohort),
+        among_few=among_few(sheet.minimum_cohort, sheet.admission),
         place=f"/invite/{invite.study.hex()}",
     )
 

@@ -67,7 +67,7 @@ async def work(world: World, seconds: float, phase: Phase | None = None) -> None
 async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Path) -> None:
     async with a_desk(tmp_path) as (desk, world, tellers):
         before = await page(desk, world)
-        assert "then the tellers add it up, and sum and transcripts are published" in before
+        assert "then the tellers add it up, and the sum is published with the list of packets" in before
         assert (
             "the packets hold sealed shares for tellers, which tell nothing here" in before and "Unbiased" not in before
         )
