@@ -1,4 +1,4 @@
-"""What hostile queries take before they end, and what ends each: a row of figures for each query.
+"""A row of figures for each hostile query: its time and memory, and the bound that ends it.
 
     python -m tests.windows.bombs           on this system
     python -m tests.windows.bombs wine      by Windows' Python, under Wine

@@ -43,7 +43,7 @@ def page_of(home: Path) -> Iterator[str]:
 
 
 def consents(browser: Browser) -> dict[str, str]:
-    """What the page that asks for consent says, by language."""
+    """The words of the page that asks for consent, by language."""
     told, here = {}, browser.driver.current_url
     for code in NAMES:
         browser.driver.add_cookie({"name": COOKIE, "value": code})

@@ -50,8 +50,8 @@ needs_windows = pytest.mark.skipif(
 
 
 def make_disk(environment: Mapping[str, str], longest: float = LONGEST) -> None:
-    """An empty disk C: and a registry. What was made decides, and not the exit code: on a busy machine this system's
-    linker has failed when all was done and Wine ended."""
+    """An empty disk C: and a registry. The files that were made decide, and not the exit code: on a busy machine this
+    system's linker has failed when all was done and Wine ended."""
     made = subprocess.run(
         [WINE, "wineboot", "--init"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False,
         timeout=longest,
