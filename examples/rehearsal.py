@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -59,8 +60,10 @@ def rehearse(
     """
     invites, manifest = finished(_invited(home, study, people))
     Terminal().print(f"{len(invites)} made-up people take part; this goes on until the study is over.")
-    with TemporaryDirectory(prefix="anonml-rehearsal-") as folder:
+    with TemporaryDirectory(prefix="anonml-rehearsal-") as folder, ExitStack() as opened:
         peers = _settled(Path(folder), invites, manifest)
+        for peer in peers:
+            opened.callback(peer.close)
         finished(_live(peers, invites, manifest))
         ended = Counter(str(status.state) for peer in peers for status in peer.status())
     told = ", ".join(f"{number} {state}" for state, number in ended.items())

@@ -4,6 +4,8 @@ served."""
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,14 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.network.onion_address import onion_addresses
 from anon.errors import Refused
-from examples.rehearsal import _invited
+from anon.protocols.resolve import resolve
+from anon.wire.invite import Invite
+from examples.rehearsal import _invited, _settled
+from peer.rules.consent import explain
+from peer.store.home import PeerHome
 from tests.support.command_line import anonml, attempt, finish, start
-from tests.support.protocols import PROTOCOLS
+from tests.support.protocols import PROTOCOLS, parse_proposal
+from tests.support.sums import KEYS, MOMENTS, sum_study
 from tests.support.world import study_text
 
 
@@ -28,6 +35,18 @@ async def test_a_study_of_others_and_one_that_nothing_serves_are_refused(
         await _invited(tmp_path, "", 0)
 
 
+@pytest.mark.parametrize("text", [study_text(minimum=3), sum_study(MOMENTS)], ids=["histogram", "sum"])
+def test_limits_and_rows_of_made_up_people_suit_the_study(tmp_path: Path, text: str) -> None:
+    manifest = resolve(parse_proposal(text), KEYS, 1_800_000_000)
+    invite = Invite("127.0.0.1:8080", key=bytes(32), study=bytes(32), code="")
+    for number, peer in enumerate(_settled(tmp_path, [invite] * 3, manifest)):
+        assert explain(manifest, peer.policy(), peer.budget(), 1_800_000_000).objections == ()
+        peer.close()
+        with closing(sqlite3.connect(PeerHome(tmp_path / str(number)).data_path)) as data:
+            assert data.execute(f"SELECT count(*) FROM {manifest.tables[0].name}").fetchone() == (1,)
+
+
+@pytest.mark.soak
 @pytest.mark.process
 async def test_made_up_people_bring_a_study_to_its_report(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "study.toml"
