@@ -40,12 +40,18 @@ async def _serves(app: AggregatorApp, restored: int = RestoredWord.NOTHING) -> b
     return opened.is_set()
 
 
+async def _home_and_twin(folder: Path) -> Clock:
+    """A home whose study enrols, and beside it what comes out of its backup."""
+    clock = await _home(folder / "home")
+    backup(folder / "home", folder / "file")
+    restore(folder / "file", folder / "twin")
+    return clock
+
+
 async def test_a_restored_home_is_served_only_by_those_who_know(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = await _home(tmp_path / "home")
-    backup(tmp_path / "home", tmp_path / "file")
-    restore(tmp_path / "file", tmp_path / "twin")
+    clock = await _home_and_twin(tmp_path)
     async with make_app(tmp_path / "home", clock) as app:
         assert await _serves(app), "the original is not in doubt"
     async with make_app(tmp_path / "twin", clock) as app:
@@ -64,9 +70,7 @@ async def test_a_home_restored_in_the_middle_of_a_study_goes_on_only_by_a_second
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It would publish a result without what came after the backup, and every audit would find it right."""
-    clock = await _home(tmp_path / "home")
-    backup(tmp_path / "home", tmp_path / "file")
-    restore(tmp_path / "file", tmp_path / "twin")
+    clock = await _home_and_twin(tmp_path)
     async with make_app(tmp_path / "twin", clock) as app:
         (live,) = app.studies()
         clock.seconds = float(live.manifest.surveys[0].window.closes)
