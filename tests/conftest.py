@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -36,6 +37,8 @@ FRAMEWORKS = {"flower": "flwr", "nvflare": "nvflare"}
 collect_ignore = [f"peer/ledger/test_in_{name}.py" for name, root in FRAMEWORKS.items() if find_spec(root) is None]
 """Each needs an environment of its own (docs/ledger.md)."""
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
+IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+"""Where tests keep their files if so many bytes are free there: databases wait for no disk."""
 
 
 def _has_tor() -> bool:
@@ -73,6 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("repeated")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free >= ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 def pytest_collection() -> None:
