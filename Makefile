@@ -26,11 +26,6 @@ PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) postgres test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or source
-# Files of quick tests lie in memory, where there are 6 GB of it in which programs may run: each commit waits for a disk.
-# The others keep to the shorter /tmp: the name of a socket has at most 107 bytes.
-IN_MEMORY = $(shell grep -qs '^[^ ]* /dev/shm ' /proc/mounts && ! grep -q '^[^ ]* /dev/shm .*noexec' /proc/mounts && \
-	test -w /dev/shm && test "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 6000000 && echo /dev/shm)
-test repeat test-pythons: export PYTEST_DEBUG_TEMPROOT ?= $(IN_MEMORY)
 
 .PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package windows-app deb mobile locks docs languages
 .DEFAULT_GOAL := demo
@@ -100,7 +95,7 @@ repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUF
 	done
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
-	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
+	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
 	@$(MAKE) --no-print-directory timed
 	@echo "left out: a peer on Windows (make windows), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 

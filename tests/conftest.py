@@ -37,8 +37,7 @@ FRAMEWORKS = {"flower": "flwr", "nvflare": "nvflare"}
 collect_ignore = [f"peer/ledger/test_in_{name}.py" for name, root in FRAMEWORKS.items() if find_spec(root) is None]
 """Each needs an environment of its own (docs/ledger.md)."""
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
-IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
-"""Where tests keep their files if so many bytes are free there: databases wait for no disk."""
+IN_MEMORY, ROOM = Path("/dev/shm"), 6 << 30
 
 
 def _has_tor() -> bool:
@@ -55,6 +54,14 @@ def _has_postgres() -> bool:
     from tests.support.postgres import programs
 
     return programs() is not None
+
+
+def _has_memory() -> bool:
+    """Files of tests lie in memory, where there is enough of it in which programs may run: each commit waits for a
+    disk."""
+    if sys.platform != "linux" or not os.access(IN_MEMORY, os.W_OK) or os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(IN_MEMORY).free >= ROOM
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -76,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("repeated")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free >= ROOM:
+    if _has_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 

@@ -257,7 +257,7 @@ async def one_life(folder: Path, seed: int) -> Life:
 
 @pytest.mark.slow
 async def test_no_life_gives_a_second_packet_or_a_budget_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await lives(tmp_path, range(60), monkeypatch) == {}
+    assert await lives(tmp_path, range(40), monkeypatch) == {}
 
 
 @pytest.mark.soak

@@ -42,6 +42,7 @@ from tests.support.letters_world import (
     surveys_sent,
 )
 from tests.support.protocols import with_toy
+from tests.support.tries import soaked
 from tests.support.world import World
 
 pytestmark = pytest.mark.slow
@@ -52,12 +53,13 @@ ANSWERS = [1, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("gone", "row"), [((0, 1), ("2", "3")), ((0, 2), ("3", "4")), ((1, 2), ("3", "4")), ((2, 2), ("4", "5"))]
+    "case", soaked(3, [((0, 1), ("2", "3")), ((0, 2), ("3", "4")), ((1, 2), ("3", "4")), ((2, 2), ("4", "5"))])
 )
 async def test_two_drop_out_and_the_sum_of_those_who_came_is_right(
-    tmp_path: Path, gone: tuple[int, int], row: tuple[str, str]
+    tmp_path: Path, case: tuple[tuple[int, int], tuple[str, str]]
 ) -> None:
     """The last two, after keys, after shares or after vectors; the shares of a mask outlive whoever cut it."""
+    gone, row = case
     async with members(tmp_path, ANSWERS) as world:
         away = {3: after(world, gone[0]), 4: after(world, gone[1])}
         await go_on(world, away=away)

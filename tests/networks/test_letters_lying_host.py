@@ -120,7 +120,7 @@ def _other_text(packet: PublishedPacket) -> bytes:
     return packet.report.replace(b"\x41\x00", b"\x41\x01", 1)
 
 
-@pytest.mark.parametrize("name", soaked(2, BAD))
+@pytest.mark.parametrize("name", soaked(4, BAD))
 async def test_a_bad_page_stops_whom_it_is_shown(tmp_path: Path, name: str) -> None:
     async with members(tmp_path, ANSWERS) as world:
         await go_on(world, until=world.live.manifest.timetable.settled)
@@ -168,7 +168,7 @@ RAW: dict[str, Lie] = {
 }
 
 
-@pytest.mark.parametrize("name", soaked(2, RAW))
+@pytest.mark.parametrize("name", soaked(4, RAW))
 async def test_bytes_that_are_no_page_stop_whom_they_are_shown(tmp_path: Path, name: str) -> None:
     async with members(tmp_path, ANSWERS) as world:
         await go_on(world, until=world.live.manifest.timetable.settled)
@@ -210,7 +210,7 @@ def tag_of(world: World, number: int) -> bytes:
     return next(packet.tag for packet in sent(world, number) if packet.survey == KEYS)
 
 
-@pytest.mark.parametrize("turn", soaked(2, range(4)))
+@pytest.mark.parametrize("turn", soaked(4, range(4)))
 async def test_a_member_that_a_page_leaves_out_falls_silent(tmp_path: Path, turn: int) -> None:
     """It cannot know if others see it. They do, and have their sum; with its number where that had come."""
     async with members(tmp_path, ANSWERS) as world:

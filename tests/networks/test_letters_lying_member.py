@@ -32,6 +32,7 @@ from tests.support.letters_world import (
     surveys_sent,
 )
 from tests.support.packets import moved
+from tests.support.tries import soaked
 from tests.support.world import World, sealed
 
 KEYS, ROWS, SHARES, VECTOR, CAME, OPENING = range(6)
@@ -71,7 +72,7 @@ def test_a_letter_without_a_key_leaves_its_place_empty_and_moves_no_other() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["zeros", "elements above the modulus", "a point of small order"])
+@pytest.mark.parametrize("name", soaked(2, ["zeros", "elements above the modulus", "a point of small order"]))
 async def test_a_key_to_which_nothing_can_be_sealed_stops_nobody(tmp_path: Path, name: str) -> None:
     async with members(tmp_path, [1, 0, 1]) as world:
         liar = await with_liar(world)
@@ -104,7 +105,9 @@ def other_purposes(liar: Liar) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["no purpose", "another study", "another survey", "another writer", "garbage"])
+@pytest.mark.parametrize(
+    "name", soaked(2, ["no purpose", "another study", "another survey", "another writer", "garbage"])
+)
 async def test_letters_that_do_not_open_stop_nobody(tmp_path: Path, name: str) -> None:
     """It sends no number, so nobody needs the letters."""
     async with members(tmp_path, [1, 0, 1]) as world:

@@ -44,7 +44,7 @@ def before(turn: int) -> list[int]:
     return [survey for survey in ALL if letters.ROUND_OF[survey] < turn]
 
 
-@pytest.mark.parametrize("turn", soaked(2, range(4)))
+@pytest.mark.parametrize("turn", soaked(4, range(4)))
 async def test_a_home_that_starts_again_between_rounds_goes_on(tmp_path: Path, turn: int) -> None:
     async with members(tmp_path, [1, 1, 0]) as world:
         await go_on(world, until=after(world, turn))
@@ -69,7 +69,7 @@ async def moved(world: World, number: int, word: float, final: bool) -> None:
     world.peers[number] = world._peer(number)
 
 
-@pytest.mark.parametrize("turn", soaked(2, range(4)))
+@pytest.mark.parametrize("turn", soaked(4, range(4)))
 @pytest.mark.parametrize("sure", [True, False])
 async def test_a_restored_home_sends_nothing_more(tmp_path: Path, turn: int, sure: bool) -> None:
     async with members(tmp_path, [1, 1, 0, 1]) as world:
@@ -84,7 +84,7 @@ async def test_a_restored_home_sends_nothing_more(tmp_path: Path, turn: int, sur
         assert status.spent == world.live.manifest.epsilon  # the whole reservation
 
 
-@pytest.mark.parametrize("turn", soaked(2, range(4)))
+@pytest.mark.parametrize("turn", soaked(4, range(4)))
 async def test_a_home_that_moves_by_a_final_backup_goes_on(tmp_path: Path, turn: int) -> None:
     async with members(tmp_path, [1, 1, 0]) as world:
         await go_on(world, until=after(world, turn))
@@ -189,7 +189,7 @@ LEFT = ("after-send-of-packet", "before-commit-of-answer", "after-commit-of-answ
 """There the packet has left. A death before may draw it a time that is too late, by the chance of its window's end."""
 
 
-@pytest.mark.parametrize("point", soaked(3, POINTS))
+@pytest.mark.parametrize("point", soaked(6, POINTS))
 async def test_killed_at_every_place_of_every_round(
     tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

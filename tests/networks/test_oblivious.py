@@ -27,6 +27,7 @@ from tests.support.letters_world import after, go_on
 from tests.support.masks_study import members
 from tests.support.oblivious_study import HELD, SIZES, oblivious_study
 from tests.support.protocols import read_model
+from tests.support.tries import soaked
 from tests.support.world import World, published
 
 
@@ -89,7 +90,7 @@ def shape_mean(world: World, values: list[int]) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("turn", range(len(ROUNDS)))
+@pytest.mark.parametrize("turn", soaked(3, range(len(ROUNDS))))
 async def test_a_party_that_stops_ends_the_study_for_all(tmp_path: Path, turn: int) -> None:
     """Before each round. Nothing is published but pages; whoever shared its weights has paid."""
     async with members(tmp_path, oblivious_study(), HELD) as world:

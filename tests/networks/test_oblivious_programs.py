@@ -95,9 +95,8 @@ async def test_five_parties_publish_the_mean_of_their_weights_with_one_noise(
         assert audited["model_checked"], audited
 
 
-@pytest.mark.process
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("lived", [pytest.param(0, marks=pytest.mark.soak), 4])
+@pytest.mark.soak
+@pytest.mark.parametrize("lived", [0, 4])
 async def test_a_party_that_goes_for_good_ends_it_for_all(lived: int, tmp_path: Path) -> None:
     """After its first round nobody has paid; after its fifth all have."""
     plan = Plan(oblivious(BITS), len(HELD), HOSTS, 30, 10, 30, gone={4: lived}, ahead=5)

@@ -25,20 +25,16 @@ STUDIES = {
     "masked-transfer": (masked_transfer(), MASKS_GONE),
 }  # fmt: skip
 OVER_LOOPBACK = ("marginals", "masked-averaging")
-THROUGH_TOR = ("masked-transfer",)
-"""Between them they have all that travels: tellers, letters, weights, votes and tables. The soak has the others."""
-
-
-def soaked(name: str, shown: tuple[str, ...]) -> list[pytest.MarkDecorator]:
-    return [] if name in shown else [pytest.mark.soak]
+"""Between them they have tellers, letters, weights and tables. The soak has votes, the others, and all of them through
+Tor; tests/tor/test_letters_through_tor.py goes through it in every run."""
 
 
 @pytest.mark.process
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("name", "way"), [
-    *(pytest.param(name, "loopback", id=name, marks=soaked(name, OVER_LOOPBACK)) for name in STUDIES),
-    *(pytest.param(name, "tor", id=f"{name}-tor", marks=[pytest.mark.tor, *soaked(name, THROUGH_TOR)])
+    *(pytest.param(name, "loopback", id=name, marks=[] if name in OVER_LOOPBACK else [pytest.mark.soak])
       for name in STUDIES),
+    *(pytest.param(name, "tor", id=f"{name}-tor", marks=[pytest.mark.tor, pytest.mark.soak]) for name in STUDIES),
 ])  # fmt: skip
 async def test_a_fifth_goes_for_good_and_the_sum_is_that_of_those_who_came(
     name: str, way: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

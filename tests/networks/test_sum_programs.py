@@ -32,7 +32,7 @@ THROUGH_TOR = Plan(gradient(3), 60, 2, 100, 90, 60, KILLS, returning=True, tor=T
 
 @pytest.mark.parametrize("plan", [
     pytest.param(TELLERS, id="tellers", marks=pytest.mark.process),
-    pytest.param(KILLED_AGGREGATOR, id="aggregator", marks=pytest.mark.process),
+    pytest.param(KILLED_AGGREGATOR, id="aggregator", marks=pytest.mark.soak),
     pytest.param(RULE, id="rule", marks=pytest.mark.soak),
     pytest.param(MANY, id="loopback-200", marks=pytest.mark.soak),
     pytest.param(THROUGH_TOR, id="tor-60", marks=[pytest.mark.soak, pytest.mark.tor]),

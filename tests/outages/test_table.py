@@ -35,7 +35,12 @@ DRIVERS: dict[str, type[Driver]] = {
 }
 MINUTE = 60.0
 HOURS = 5 * 3600.0
-CELLS = [pytest.param(outage, command, id=f"{command}-{outage.name}") for outage in Outage for command in TABLE[outage]]
+CELLS = [
+    pytest.param(outage, command, id=f"{command}-{outage.name}", marks=[pytest.mark.soak] if (row + column) % 2 else [])
+    for row, outage in enumerate(Outage)
+    for column, command in enumerate(TABLE[outage])
+]
+"""Every other cell of each row and column runs in `make test-all`, and all in the soak."""
 
 
 @asynccontextmanager
