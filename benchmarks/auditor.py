@@ -121,7 +121,7 @@ def planted(folder: Path) -> Iterator[Setting]:
 
 
 def _told(setting: Setting, verdict: AuditVerdict, seconds: float) -> dict[str, Any]:
-    event = verdict.best.event.words() if verdict.best else ""
+    event = verdict.best.words if verdict.best else ""
     print(f"{setting.name:24} {setting.epsilon:4g}  {verdict.words()}  [{seconds:.1f} s] {event[:60]}", flush=True)
     return {
         "name": setting.name, "epsilon": setting.epsilon, "broken": verdict.broken, "proven": verdict.highest,

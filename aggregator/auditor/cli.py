@@ -93,8 +93,8 @@ def mechanism(
     else:
         Terminal().print(inline(verdict.words()), soft_wrap=True)
         if verdict.best is not None:
-            Terminal().print(inline(f"  event: {verdict.best.event.words()}"), soft_wrap=True)
-            Terminal().print(inline(f"  neighbours: {verdict.best.pair!r:.300}"), soft_wrap=True)
+            Terminal().print(inline(f"  event: {verdict.best.words}"), soft_wrap=True)
+            Terminal().print(inline(f"  neighbours, first and second: {verdict.best.pair!r:.300}"), soft_wrap=True)
         for name, given in faults.items():
             said_of = f"  the mechanism raised {name} on the input {given!r:.300}; an exception counts as an output"
             Terminal().print(inline(said_of), soft_wrap=True)

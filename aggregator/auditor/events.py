@@ -24,6 +24,7 @@ Known = tuple[Trait, Floats, NDArray[np.int64]]
 _LEARNED_FROM, _WORTH_LEARNING = 20_000, 400
 _ADDED, _FINEST, _SMOOTH = 96, 64, 20
 _AHEAD = 100  # a forecast is for at most so many times the runs it is made from
+_FEW, _SHORT = 12, 20  # outputs that an event may list, and characters of each
 _CLEARLY = 1.2  # a rule that promises so much more than the claim need not be the best, and may be simple
 
 
@@ -53,6 +54,20 @@ class OutputEvent:
         told = [" or ".join(self._ranges(chosen)) for chosen in self.chosen]
         named = [f"{ranges} (the {name})" for ranges, name in zip(told, ("first", "second"), strict=True) if ranges]
         return f"{self.reading.words} {', '.join(named)}"
+
+    def told(self, seen: OutputTable) -> str:
+        """The event by the whole outputs that it guesses from, where those seen are few and short; else its words."""
+        codes, rows = np.unique(seen.whole, return_index=True)
+        outputs = [seen.told[code] for code in codes]
+        if len(codes) > _FEW or max(map(len, outputs), default=0) > _SHORT:
+            return self.words()
+        cells = cells_of(self.reading.column(seen), self.edges)[rows]
+        lists = [
+            sorted(output for output, cell in zip(outputs, cells, strict=True) if cell in side) for side in self.chosen
+        ]
+        both = zip(lists, ("first", "second"), strict=True)
+        named = [f"{' or '.join(side)} (the {name})" for side, name in both if side]
+        return f"the output is {', '.join(named)}" if named else self.words()
 
     def source(self) -> str:
         """The guess, 0 or 1 or None, as a Python expression over `y` and `v`, with the functions of `readings`."""

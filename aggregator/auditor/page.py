@@ -86,7 +86,7 @@ class AuditPage:
         """The verdict as values of JSON."""
         verdict, found = self.verdict, self.verdict.best
         best = found and {
-            "event": found.event.words(), "pair": found.pair, **asdict(found.counts), "epsilon": found.epsilon,
+            "event": found.words, "pair": found.pair, **asdict(found.counts), "epsilon": found.epsilon,
         }  # fmt: skip
         return {
             "broken": verdict.broken, "claimed": asdict(verdict.claim), "proven": verdict.highest,
@@ -105,7 +105,7 @@ class AuditPage:
             delta=self.verdict.claim.delta,
             runs=self.verdict.runs,
             error=found.error,
-            words=event.words()[:200].replace('"""', "'''"),
+            words=found.words[:200].replace('"""', "'''"),
             source=event.source(),
             function=called,
             sides=found.counts.sides,
@@ -131,22 +131,32 @@ class AuditPage:
     def _name(self) -> str:
         return ", ".join(self.target.requirements) or f"{self.target.place}:{self.target.function}"
 
+    def _neighbours(self) -> str:
+        if self.target.pairs:
+            return "the pairs that were named"
+        return f"{self.target.neighbours} of `{self.target.domain}`"
+
     def _body(self) -> list[str]:
         found, claim = self.verdict.best, self.verdict.claim
         said = f"epsilon {claim.epsilon:g}" + (f", delta {claim.delta:g}" if claim.delta else "")
-        lines = [f"* Claim: {said}; neighbours: {self.target.neighbours} of `{self.target.domain or 'given pairs'}`."]
+        lines = [f"* Claim: {said}; neighbours: {self._neighbours()}."]
         lines += [f"* Python {self.python}; packages: {', '.join(self.target.requirements) or 'those of that Python'}."]
         lines += [f"* {self.verdict.runs:,} runs, {self.verdict.tried} events tried on fresh runs."]
         if found is None:
             return lines
         counts = found.counts
-        lines += [f"* Best event: {found.event.words()}."]
+        lines += [f"* Best event: {found.words}."]
         lines += [f"* Neighbours: the first is `{_cut(found.pair[0])}`, the second `{_cut(found.pair[1])}`."]
         lines += [f"* {counts.runs:,} fresh runs, each of a neighbour drawn by a fair coin."]
         lines += [f"* The event names the right neighbour {counts.right:,} times, the other {counts.wrong:,} times."]
-        lines += [f"* They prove epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
-        lines += ["* In the last stage, counts of the two stages before are part of the proof, of the same neighbours."]
-        lines += [f"* All events together spend an error of {self.verdict.error:g} (Clopper and Pearson, exactly)."]
+        *before, _ = found.parts
+        for _, earlier in before:
+            told = f"{earlier.right:,} times right and {earlier.wrong:,} times wrong in {earlier.runs:,} fresh runs"
+            lines += [f"* A rule of a stage before it, for the same neighbours: {told}."]
+        joined = f" Stouffer's sum joins the {len(found.parts)}, weighted by their runs." if before else ""
+        lines += [f"* Clopper and Pearson test each count exactly.{joined}"]
+        lines += [f"* Together: epsilon at least {found.epsilon:.3f}, with an error of {found.error:.2g}."]
+        lines += [f"* All events of the audit spend an error of {self.verdict.error:g}."]
         if not self.verdict.broken:
             return lines
         needs = " ".join(f"'{name}'" for name in ("scipy", *self.target.requirements))

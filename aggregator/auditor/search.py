@@ -16,7 +16,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.random import Generator
 
-from aggregator.auditor.claim import EventCounts, PrivacyClaim, lower_epsilon
+from aggregator.auditor.claim import EventCounts, Parts, PrivacyClaim, lower_epsilon
 from aggregator.auditor.domain import Input
 from aggregator.auditor.events import OutputEvent, Rows, learn
 from aggregator.auditor.table import OutputTable
@@ -49,11 +49,15 @@ class AuditEvidence:
 
     pair: Pair
     event: OutputEvent
+    words: str
+    """The event as a phrase."""
     counts: EventCounts
+    parts: Parts
+    """All counts of the proof, each with its weight: these, and in the last stage those of the two before."""
     error: float
     """The part of the error that this one trial spent."""
     epsilon: float
-    """Proven by these counts, and in the last stage by those before it, too."""
+    """Proven by all parts together."""
 
 
 @frozen
@@ -135,7 +139,8 @@ def audit_black_box(
                 # A stage without a rule would leave its weight to the others, whose counts were seen before.
                 whole = not last or len(parts) == len(stages) - len(_SEARCH)
                 proven = lower_epsilon(parts, claim.delta, share) if whole else 0.0
-                found = AuditEvidence(pairs[index], events[index], counts, share, proven)
+                words = events[index].told(outputs)
+                found = AuditEvidence(pairs[index], events[index], words, counts, parts, share, proven)
                 best = found if best is None or found.epsilon > best.epsilon else best
                 before += [(planned, counts)] if number >= len(_SEARCH) else []
         if last or (best and best.epsilon > claim.epsilon):

@@ -151,7 +151,7 @@ async def test_events_reach_every_listener_and_end_with_tor(tmp_path: Path) -> N
 async def test_stop_leaves_no_process_and_no_file_outside_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "e"
     elsewhere.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
     monkeypatch.setenv("HOME", str(elsewhere))

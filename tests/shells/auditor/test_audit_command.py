@@ -92,7 +92,7 @@ def test_an_exception_is_told_with_its_input(mine: Path) -> None:
     """A number of a domain is no text, so one of these two has no place in the mechanism's table."""
     done = _anonml(f"{mine}:by_name", "--runs", "1000", "--domain", '"1"|1')
     assert done.returncode == 1, done.stderr
-    assert "neighbours: ('1', 1)" in done.stdout and "raised,said" not in done.stdout
+    assert "first and second: ('1', 1)" in done.stdout and "raised,said" not in done.stdout
     assert "the mechanism raised KeyError on the input 1; an exception counts as an output" in done.stdout
 
 
