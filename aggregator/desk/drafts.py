@@ -1,6 +1,7 @@
 """Drafts of studies in the home: a text, and where it was begun with the form, the form's fields and text.
 
-Each is kept as it is typed, until its study is published or somebody discards it; no restart loses one.
+Each is kept as it is typed, until its study is published or somebody discards it; no restart loses one. The form of a
+published study stays, to begin another like it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from anon.wire.strict_json import read_json
 
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 _TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)
-_FOLDER, _TEXT, _FIELDS, _WRITTEN = "drafts", ".toml", ".json", ".written"
+_FOLDER, _TEXT, _FIELDS, _WRITTEN, _FORM = "drafts", ".toml", ".json", ".written", ".form"
+_OF_A_SAMPLE = ("_counts", "_sample")  # the ends of names of fields that hold figures of a sample file
 LONGEST = 256 * 1024
 """Characters of a text."""
 
@@ -79,11 +81,25 @@ class Drafts:
 
     def fields(self, draft: str) -> dict[str, str] | None:
         """The form's fields, if it was begun with the form."""
-        text = self._read(draft, _FIELDS)
-        return None if text is None else {str(name): str(value) for name, value in read_json(text).items()}
+        return self._kept_fields(draft, _FIELDS)
+
+    def _kept_fields(self, name: str, kind: str) -> dict[str, str] | None:
+        text = self._read(name, kind)
+        return None if text is None else {str(field): str(value) for field, value in read_json(text).items()}
+
+    def published(self, draft: str, study: str) -> None:
+        """Keep the form's fields with their study, a hex id, but no figure of a sample file; forget the draft."""
+        if (fields := self.fields(draft)) is not None:
+            kept = {name: value for name, value in fields.items() if not name.endswith(_OF_A_SAMPLE)}
+            self._write(study, _FORM, json.dumps(kept))
+        self.forget(draft)
+
+    def of_study(self, study: str) -> dict[str, str] | None:
+        """The form's fields of a published study, if it was begun with the form here."""
+        return self._kept_fields(study, _FORM)
 
     def forget(self, draft: str) -> None:
-        """Its study is published, or it is discarded."""
+        """It is discarded."""
         for kind in (_TEXT, _FIELDS, _WRITTEN):
             (self._folder / f"{draft}{kind}").unlink(missing_ok=True)
 

@@ -82,20 +82,28 @@ def lines_of(text: str) -> list[str]:
 
 
 def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Name and address of each teller, in the order of their lines."""
+    """Name and address of each teller, in order: a line for each, or those that `anonml teller words` prints."""
+    found: list[tuple[str, str]] = []
     lines = [line.rpartition(" ") for line in lines_of(fields["tellers"])] if fields["adds"] == TELLERS else []
-    return [(name.strip().rstrip(",;"), address) for name, _, address in lines]
+    for (before, _, last), line in zip(lines, map("".join, lines), strict=True):
+        name = before.strip().rstrip(",;")
+        if found and name in ("", "address") and ":" in last and ":" not in found[-1][1]:
+            found[-1] = (" ".join(filter(None, found[-1])).removeprefix("teller "), last)
+        elif not line.startswith("words ") or ":" in last:
+            found.append((name, last))
+    return found
 
 
 def lacking_tellers(fields: Mapping[str, str]) -> int:
     """How many tellers are still to be named before the study can be published."""
-    return max(FEWEST_TELLERS - len(lines_of(fields["tellers"])), 0) if fields["adds"] == TELLERS else 0
+    return max(FEWEST_TELLERS - len(tellers_in(fields)), 0) if fields["adds"] == TELLERS else 0
 
 
 def with_unnamed_tellers(fields: Mapping[str, str]) -> dict[str, str]:
     """The fields for a forecast, which needs to know how many tellers add noise, not who they are."""
     unnamed = [f"unnamed teller {number} 127.0.0.1:{number}" for number in range(1, lacking_tellers(fields) + 1)]
-    return {**fields, "tellers": "\n".join([*lines_of(fields["tellers"]), *unnamed])}
+    named = [f"{name} {address}" for name, address in tellers_in(fields)]
+    return {**fields, "tellers": "\n".join([*named, *unnamed])}
 
 
 def expected_people(fields: Mapping[str, str]) -> int | None:

@@ -36,7 +36,7 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST", "/editor/lint", "lint", "The same as a fragment, for checking while somebody types.", _TEXT),
     Endpoint("POST", "/editor/confirm", "confirm", "What publishing would fix for good, with the question.", _TEXT),
     Endpoint("POST", "/editor/outlook", "outlook", "The forecast of a study file, as a fragment.", _TEXT),
-    Endpoint("GET", "/form", "form", "A study by form; `?draft=` names a kept one.", answers=(200, 404)),
+    Endpoint("GET", "/form", "form", "By form; `?draft=` names a kept one, `?like=` a study.", answers=(200, 404)),
     Endpoint("POST", "/form", "form_check", "The form with what to expect of the study.", _FORM, uploads=True),
     Endpoint("POST", "/form/columns", "form_columns", "The form with a sample file's columns.", _FORM, uploads=True),
     Endpoint("POST", "/form/outlook", "form_outlook", "What to expect, as a fragment, while the slider moves.", _FORM,

@@ -14,6 +14,7 @@ from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import protocol_of
 from anon.protocols.tellers import presented_tellers
+from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -57,19 +58,15 @@ def limits(address: str, manifest: Manifest, desk: bool = False) -> str:
     )
 
 
-USUAL_MINIMUM = 20
-"""The least group that a member's program joins, unless its owner lowers it."""
-
-
 def lower_limit(manifest: Manifest) -> str:
     """Says of a study with a smaller minimum how its members can join at all, and be safe again; empty for others."""
     least = manifest.cohort.minimum
-    if least >= USUAL_MINIMUM:
+    if least >= USUAL_COHORT:
         return ""
     return (
-        f"A member's program refuses a group of fewer than {USUAL_MINIMUM}, and this one may have {least}. Before "
+        f"A member's program refuses a group of fewer than {USUAL_COHORT}, and this one may have {least}. Before "
         f"joining, all lower their own limit with `anonml peer budget --minimum-cohort {least}`. That limit then holds "
-        f"for every study: `--minimum-cohort {USUAL_MINIMUM}` raises it again."
+        f"for every study: `--minimum-cohort {USUAL_COHORT}` raises it again."
     )
 
 
@@ -141,10 +138,11 @@ first line alone.
 3. Let it serve us, and leave it running:
    anonml teller allow {self.key}{folder}
    anonml teller serve{folder}
-4. Send us your teller's name and address, and until when you can keep it
-   running.
-5. Put its twelve words on a page of your own, and tell us where that is. Do
-   not send us the words: students compare them before they say yes.
+4. Send us the three lines that this prints, without its words, and until when
+   you can keep your teller running:
+   anonml teller words{folder}
+5. Put its twelve words on a page of your own, and tell us where that is.
+   Students compare them before they say yes.
 {_HERE if self.here else ""}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
@@ -154,17 +152,38 @@ Questions: {self.contact.strip()}
         others = f"So far these are tellers: {', '.join(self.tellers)}." if self.tellers else (
             "There will be two to four tellers, each run by somebody else."
         )
+        ends = f"If we published it now, it would end {instant(self.ends)}."
+        when = f"{ends}\nWe will tell you the day before we publish it."
         last = f"""The study takes {self.length}. Please keep your teller running all that time.
-If we published it now, it would end {instant(self.ends)}.
-We will tell you the day before we publish it.
+{"We will tell you when we publish it." if self.here else when}
 """ if self.length else "We will tell you how long your teller has to run.\n"
         return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
 
 
 _HERE = """
-This is a trial: all tellers run on the desk's own computer, and it protects
-nobody. Every further teller takes another port and another folder, such as
+This is a trial: all tellers run on the desk's own computer, a sum may be of
+two made-up people, and it protects nobody. Every further teller takes another port and another folder, such as
 --port 8762 --home teller-2.
+"""
+
+
+def teller_notice(manifest: Manifest) -> str:
+    """A mail to the tellers of a study that is published; empty for a study without any."""
+    if not presented_tellers(manifest):
+        return ""
+    timetable = manifest.timetable
+    return f"""Subject: The study is published: {manifest.title}
+
+Hello,
+
+your teller is asked to add up this study: {_ended(manifest.title)}
+Its words: {words(manifest.study_id)}
+`anonml teller status` shows the same words. If it does not, tell us.
+
+Enrolment ends {instant(timetable.enrol_closes)}.
+Answers come until {instant(manifest.windows[-1].closes)}.
+Please keep your teller running until {instant(timetable.ends)}, and longer if its
+status says that the study waits. At least {manifest.cohort.minimum} people are in each sum.
 """
 
 

@@ -107,7 +107,7 @@ def promise_in_words(study: Manifest) -> str:
     charge = charge_of(study)
     if charge.budget == LOCAL:
         return f"for somebody who sees all that one member sent, the odds about that member {odds_moved(charge.amount)}"
-    return f"it is of what is published, and holds if {charge.condition}"
+    return f"this cost is of what is published, and holds if {charge.condition}"
 
 
 def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:

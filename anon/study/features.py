@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
 
@@ -271,6 +271,10 @@ class Learning:
             return
         if not 0.05 <= self.score_share <= 0.5:
             raise InvalidValue(f"score_share: expected 0.05 to 0.5, or 0 for a soft ensemble, got {self.score_share}")
+
+
+USUAL_COHORT: Final = 20
+"""The fewest people to be among that a member's program begins with."""
 
 
 @frozen

@@ -221,6 +221,7 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
 
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
     from anon.kit.terminal.foreign import short
+    from anon.study.features import USUAL_COHORT
     from anon.teller.overview import OVER
     from anon.text.instants import instant
     from anon.transparency.fingerprint import words as words_of_study
@@ -233,11 +234,13 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         yield f"{study.study.hex()[:8]} {short(manifest.title)}{fellow}: {study.stage}{members}"
         yield f"  words {words_of_study(study.study)}"
         yield f"  asked for by {short(manifest.contact)}, with the key {manifest.aggregator_key.hex()}"
-        yield f"  at least {whole.minimum} members in a sum; standard deviation of each teller's noise {noise:.3g}"
+        few = f" (so few is for trials: {USUAL_COHORT} are usual)" if whole.minimum < USUAL_COHORT else ""
+        yield f"  at least {whole.minimum} members in a sum{few}; standard deviation of each teller's noise {noise:.3g}"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
             yield f"  answers come until {instant(manifest.windows[-1].closes)}"
-            yield f"  keep serving until it is over, at the latest {instant(study.needed_until)}"
+            planned, latest = instant(manifest.timetable.ends), instant(study.needed_until)
+            yield f"  keep serving until it is over: {planned}, or if it has to wait, at the latest {latest}"
         for sum_status in study.sums:
             yield f"  {sum_status.said}"
 

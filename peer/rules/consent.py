@@ -25,7 +25,7 @@ from anon.protocols.cost_words import Amount, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.tellers import tellers_of
-from anon.study.features import Table
+from anon.study.features import USUAL_COHORT, Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
@@ -37,7 +37,7 @@ from peer.rules.durations import text_of
 from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
-from peer.rules.limits import SAFE, USUAL_COHORT, BudgetLimit, among_few, demand_limits, enough
+from peer.rules.limits import SAFE, BudgetLimit, among_few, demand_limits, enough
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 

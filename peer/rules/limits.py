@@ -15,11 +15,9 @@ from anon.errors import Malformed
 from anon.ldp.epsilon import NANO, nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.cost_words import DELTA, HUNDREDTH, in_epsilon
+from anon.study.features import USUAL_COHORT
 from anon.text.sentences import Sentence, say
 from peer.rules.ledger import Ledger
-
-USUAL_COHORT: Final = 20
-"""The fewest people to be among that a home begins with."""
 
 
 def among_few(least: int, admission: str) -> tuple[Sentence, ...]:

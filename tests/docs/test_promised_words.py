@@ -17,8 +17,9 @@ from aggregator.desk.rendering import environment
 from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
-from aggregator.study.handout import USUAL_MINIMUM, TellerRequest, mail
+from aggregator.study.handout import TellerRequest, mail
 from anon.protocols.tellers import presented_tellers
+from anon.study.features import USUAL_COHORT
 from tests.aggregator.protocols.test_sum_part import learned, published
 from tests.docs.repository import ROOT
 from tests.support.sums import TABLES, countersigned, manifest_of, sum_study
@@ -68,7 +69,7 @@ def form() -> str:
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
         yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
         cuts_by_itself=lambda _column: "", share=None,
-        usual_minimum=USUAL_MINIMUM, answered=False, edited=False, asked=DryRound(()), linted=None,
+        usual_minimum=USUAL_COHORT, answered=False, edited=False, asked=DryRound(()), linted=None,
         slow=False, faults=(), at_field={}, length=None, takes=None, proposes_tellers=False,
         lacking_tellers=0, secret=lambda: "",
         form_token="", now=0,

@@ -104,7 +104,7 @@ class DraftPages(DeskPage):
             raise Malformed(f"reach: expected {ONION} or {LOOPBACK}")
         named = onion_addresses(self._aggregator.home, os.urandom) if reach == ONION else ""
         manifest = await self._aggregator.create_study(linted.proposal, named)
-        self._drafts.forget(draft)
+        self._drafts.published(draft, manifest.study_id.hex())
         raise web.HTTPSeeOther(f"/studies/{manifest.study_id.hex()}")
 
     async def discard(self, request: web.Request) -> web.Response:

@@ -19,8 +19,9 @@ from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
 from aggregator.lab.dry_round import DryRound, tried
 from aggregator.lab.sample_file import SampleColumn, sample_columns
-from aggregator.study.handout import USUAL_MINIMUM, TellerRequest, wheel
+from aggregator.study.handout import TellerRequest, wheel
 from anon.errors import InvalidValue, Malformed
+from anon.study.features import USUAL_COHORT
 from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
 from anon.wire.addresses import is_loopback
@@ -32,10 +33,12 @@ class FormPages(DraftPages):
     """Each page keeps the form's fields as a draft."""
 
     async def form(self, request: web.Request) -> web.Response:
-        """The form of a draft, or an empty one."""
-        draft = request.query.get("draft", "")
+        """The form of a draft, one like that of a published study, or an empty one."""
+        draft, like = request.query.get("draft", ""), request.query.get("like", "")
         fields = self._drafts.fields(Drafts.demand(draft)) if draft else None
-        if draft and fields is None:
+        if not draft and like in {live.study.hex() for live in self._aggregator.studies()}:
+            fields = self._drafts.of_study(like)
+        if (draft or like) and fields is None:
             raise web.HTTPNotFound(reason="no such draft here")
         return self._form(request, draft or Drafts.new(), form.fields_of(fields or {}))
 
@@ -144,7 +147,7 @@ class FormPages(DraftPages):
             table=TABLE,
             cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),
             share=form.share_in_sample(fields),
-            usual_minimum=USUAL_MINIMUM,
+            usual_minimum=USUAL_COHORT,
             answered=answered,
             asked=asked,
             edited=self._drafts.edited(draft),

@@ -27,7 +27,7 @@ from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.rules.counters import STEP
 from aggregator.rules.faults import DatabaseAway
-from aggregator.study.handout import limits, lower_limit
+from aggregator.study.handout import limits, lower_limit, teller_notice
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.kit.page.gate import DOCUMENT_POLICY, Gate
@@ -90,6 +90,9 @@ class Pages(FormPages, InvitePages):
             address=self._address(live),
             limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
             lower=lower_limit(live.manifest),
+            notice=teller_notice(live.manifest),
+            home=self._aggregator.home.path,
+            again=self._drafts.of_study(live.study.hex()) is not None,
             most_invites=MOST_INVITES,
         )
 

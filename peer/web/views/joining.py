@@ -16,6 +16,7 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.protocols.words import truest
+from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.transparency.fingerprint import study_code
@@ -25,7 +26,7 @@ from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
-from peer.rules.limits import USUAL_COHORT, among_few, fewer_demanded
+from peer.rules.limits import among_few, fewer_demanded
 from peer.rules.promise import plain_cost, too_few_records
 from peer.rules.tellers import other_words
 from peer.store.summaries import parts_of

@@ -10,12 +10,13 @@ import pytest
 
 from aggregator.app import AggregatorApp
 from aggregator.desk import form
+from aggregator.desk.drafts import Drafts
 from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
 from aggregator.desk.form_file import length_of, text_of
 from aggregator.lab.sample_file import sample_columns
 from anon.protocols.tellers import presented_tellers
-from anon.transparency.fingerprint import teller_words
+from anon.transparency.fingerprint import teller_words, words
 from tests.shells.desk.test_desk_form import FILLED, SAMPLE
 from tests.support.clock import Clock
 from tests.support.desk_browser import opened, words_of
@@ -99,6 +100,35 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         await desk.post("/studies", draft=draft[1], text=text_of(fields()), reach="loopback")
         (live,) = app.studies()
         assert [one.words for one in presented_tellers(live.manifest)] == [first, second]
+        page = await desk.get(f"/studies/{live.study.hex()}")
+        shown = words_of(page.text)
+        assert f"Its words: {words(live.study)}" in shown and "Subject: The study is published" in shown
+        assert f"anonml study rehearse --home '{app.home.path}' --study {live.study.hex()[:8]}" in shown
+        again = await desk.get(f"/form?like={live.study.hex()}")
+        assert "Whether you left the course" in again.text and "127.0.0.1:9001" in again.text
+        assert f'value="{draft[1]}"' not in again.text
+        assert (await desk.get(f"/form?like={'0' * 64}")).status == 404
+
+
+def test_no_figure_of_a_sample_stays_with_a_published_study(tmp_path: Path) -> None:
+    drafts = Drafts(tmp_path)
+    drafts.keep_fields("0" * 16, fields(c1_counts="7\n5", c1_sample="0 90"))
+    drafts.published("0" * 16, "ab" * 32)
+    kept = drafts.of_study("ab" * 32) or {}
+    assert kept["tellers"] == fields()["tellers"] and not [name for name in kept if name.endswith(("counts", "sample"))]
+    assert drafts.all() == []
+
+
+@pytest.mark.parametrize("pasted", [
+    "Student council 127.0.0.1:9000\nLibrary, 127.0.0.1:9001",
+    "teller Student council\naddress 127.0.0.1:9000\nwords a b c\nteller Library\naddress 127.0.0.1:9001\nwords d e f",
+    "Student council\n127.0.0.1:9000\n\nLibrary\n127.0.0.1:9001",
+])
+def test_tellers_may_be_pasted_as_their_keepers_sent_them(pasted: str) -> None:
+    expected = [("Student council", "127.0.0.1:9000"), ("Library", "127.0.0.1:9001")]
+    assert form.tellers_in(fields(tellers=pasted)) == expected
+    office = [("words office", "127.0.0.1:1"), ("teller", "127.0.0.1:2")]
+    assert form.tellers_in(fields(tellers="words office 127.0.0.1:1\nteller 127.0.0.1:2")) == office
 
 
 async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and_how_long(tmp_path: Path) -> None:

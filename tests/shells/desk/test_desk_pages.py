@@ -23,11 +23,11 @@ from aggregator.desk.steps import Steps
 from aggregator.intake.batcher import Batcher
 from aggregator.rules.counters import Count
 from aggregator.rules.faults import DatabaseAway, Fault
-from aggregator.study.handout import USUAL_MINIMUM
 from aggregator.study.status import StudyStatus
 from anon.credential import pseudonym
 from anon.kit.page.gate import HEADERS
 from anon.protocols.sortition import tag_context
+from anon.study.features import USUAL_COHORT
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 from anon.wire.packets import parse_published
@@ -174,7 +174,7 @@ async def test_the_page_keeps_technical_figures_behind_a_fold(desk: Desk) -> Non
 
 @pytest.mark.slow
 async def test_publishing_for_few_says_that_members_lower_their_limit(desk: Desk) -> None:
-    assert Policy().minimum_cohort == USUAL_MINIMUM
+    assert Policy().minimum_cohort == USUAL_COHORT
     for minimum, told in ((2, True), (19, True), (20, False)):
         asked = await desk.post("/editor/confirm", text=study_text(minimum=minimum))
         assert (f"<code>anonml peer budget --minimum-cohort {minimum}</code>" in asked.text) is told
