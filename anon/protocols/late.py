@@ -8,7 +8,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from attrs import frozen
+from anon.values import frozen
 
 
 def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object) -> Any:

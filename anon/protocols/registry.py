@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed, because
@@ -25,6 +25,7 @@ from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_st
 from anon.study.structuring import kind_of
 from anon.text.foreign import escaped, whole_place
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.strict_json import text_of
 
 

@@ -14,9 +14,8 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from attrs import asdict, field, frozen
 
 from anon.queries.lint import BOUNDS, Bounds
 from anon.queries.records import Draw, drawn
@@ -36,7 +35,7 @@ _INDEX = struct.Struct("<cQ")
 _NOTHING, _NUMBER, _TEXT = b"\x00", b"\x01", b"\x02"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Question:
     """One query of a study; `texts` are those that its answer may be."""
 
@@ -45,7 +44,7 @@ class Question:
     texts: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Request:
     """All that an evaluation is told. `memory` is what the queries may take beside the copy of the tables, in bytes.
     `most`: of the records, where the study has many of each member; 0 where it has one. `seed`: of their draw, hex."""

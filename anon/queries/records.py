@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
-
-from attrs import frozen
 
 from anon.queries.sandbox import MissingValue, Outcome, Reason, Sandbox
 
@@ -25,7 +24,7 @@ LONGEST_KEY = 1000
 Key = int | str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Draw:
     """At most `most` records are kept. `seed`: secret bytes of this machine, the same for a study whenever it is asked.
     """

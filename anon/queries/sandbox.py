@@ -19,10 +19,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-
-from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.queries import windows
@@ -51,7 +50,7 @@ class Reason(Enum):
     NO_DATA = "no data, or the tables it reads were never imported"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MissingValue:
     """No value. `reason` depends on data, so it is shown to the owner alone and never leaves the machine."""
 
