@@ -11,7 +11,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -181,7 +180,7 @@ def own_beside(model: PublishedModel, database: Path, as_of: int, weighted: bool
     if not isinstance(model, EnsembleModel):
         raise Refused(say("a model of your own stands beside models of groups alone; leave --own out"))
     label = Question(LABEL, model.label.query, texts_of((*model.label.positive, *model.label.negative)))
-    request = replace(_request(model, database, as_of, (*_questions(model), label)), most=MOST_OWN)
+    request = _request(model, database, as_of, (*_questions(model), label))._replace(most=MOST_OWN)
     found, each = at_once(request, LONGEST_EVALUATION), len(request.questions)
     names = [feature.name for feature in model.features]
     rows = [found[at : at + each] for at in range(0, len(found), each)]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from anon.queries.sandbox import MissingValue, Outcome, Reason, Sandbox
 
@@ -24,8 +24,7 @@ LONGEST_KEY = 1000
 Key = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(NamedTuple):
     """At most `most` records are kept. `seed`: secret bytes of this machine, the same for a study whenever it is asked.
     """
 

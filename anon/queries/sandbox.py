@@ -19,9 +19,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from anon.errors import Malformed
 from anon.queries import windows
@@ -50,11 +50,13 @@ class Reason(Enum):
     NO_DATA = "no data, or the tables it reads were never imported"
 
 
-@dataclass(frozen=True, slots=True)
-class MissingValue:
+class MissingValue(NamedTuple):
     """No value. `reason` depends on data, so it is shown to the owner alone and never leaves the machine."""
 
-    reason: Reason = field(repr=False)
+    reason: Reason
+
+    def __repr__(self) -> str:
+        return "MissingValue()"
 
 
 Outcome = int | float | str | MissingValue

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -98,7 +97,7 @@ def request_of(manifest: Manifest, data_path: Path, seed: bytes = b"") -> Reques
     label = Question(LABEL, manifest.label.query, texts_of((*manifest.label.positive, *manifest.label.negative)))
     features = (Question(feature.kind, feature.query, feature.categories) for feature in manifest.features)
     asked = Request(data_path.absolute(), tables_of(manifest), (*features, label), manifest.timetable.enrol_closes)
-    return replace(asked, most=manifest.records.most, seed=seed.hex()) if manifest.records else asked
+    return asked._replace(most=manifest.records.most, seed=seed.hex()) if manifest.records else asked
 
 
 def records_in(snapshot: Snapshot) -> int | None:

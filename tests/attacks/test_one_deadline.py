@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -322,7 +321,7 @@ def filling(clock: Clock) -> Evaluate:
     async def evaluate(work: Work, seconds: float) -> bytes:
         if work.foreign:
             request = Request.from_bytes(work.told)
-            hog = replace(request, questions=tuple(replace(one, query=HOG) for one in request.questions), memory=2**20)
+            hog = request._replace(questions=tuple(one._replace(query=HOG) for one in request.questions), memory=2**20)
             work = evolve(work, told=hog.to_bytes())
         message = await asyncio.to_thread(process.in_a_child, work, seconds)
         await clock.sleep(seconds)

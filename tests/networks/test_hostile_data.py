@@ -13,7 +13,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +210,7 @@ def fewer_steps() -> Iterator[None]:
     """Loops end sooner; which bound ends them is the only difference."""
     with pytest.MonkeyPatch.context() as patch:
         request_of = peer.data.evaluate.request_of
-        patch.setattr(peer.data.evaluate, "request_of", lambda *study: replace(request_of(*study), bounds=FEW_STEPS))
+        patch.setattr(peer.data.evaluate, "request_of", lambda *study: request_of(*study)._replace(bounds=FEW_STEPS))
         yield
 
 
