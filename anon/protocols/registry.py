@@ -8,6 +8,8 @@ is looked up by a name but here.
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -49,9 +51,9 @@ class Protocols:
     known: tuple[ProtocolParts, ...]
 
     @cached_property
-    def designs(self) -> dict[str, Design]:
-        """Every design by its kind."""
-        return {kind: design for parts in self.known for kind, design in parts.shared.designs.items()}
+    def designs(self) -> Mapping[str, Design]:
+        """Every design by its kind. The code of one that is loaded late is loaded when it is asked for."""
+        return ChainMap(*(parts.shared.designs for parts in reversed(self.known)))
 
     @cached_property
     def _by_design(self) -> dict[str, ProtocolParts]:
