@@ -11,5 +11,5 @@ SHARED: Final = late(
     "anon.protocols.trees.shared:TreesShared",
     SharedPart,
     name="trees",
-    designs=LateDesigns("anon.protocols.trees.sections:DESIGNS", "trees"),
+    designs=LateDesigns("anon.protocols.trees.designs:DESIGNS", "trees"),
 )

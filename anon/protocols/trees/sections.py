@@ -9,8 +9,6 @@ from attrs import field
 
 from anon.errors import InvalidValue
 from anon.ldp import nano
-from anon.protocols.late import LateFunction
-from anon.study.designs import Design
 from anon.study.features import demand_features
 from anon.study.manifest import Window
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
@@ -68,4 +66,3 @@ BOUNDS: Final[Mapping[str, Mapping[str, object]]] = {
     "rows": {"minimum": 1, "maximum": MOST_OF_TREE},
     "depth": {"minimum": 1, "maximum": MOST_DEPTH},
 }
-DESIGNS: Final = {DESIGN: Design(Trees, LateFunction("anon.protocols.trees.layout:form"), WORDS, BOUNDS)}

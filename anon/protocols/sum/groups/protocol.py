@@ -12,5 +12,5 @@ SHARED: Final = late(
     CentralPart,
     also=("circle",),  # of `LettersPart`, whose board is loaded late too
     name="groups",
-    designs=LateDesigns("anon.protocols.sum.groups.sections:DESIGNS", "group-averaging"),
+    designs=LateDesigns("anon.protocols.sum.groups.designs:DESIGNS", "group-averaging"),
 )

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from anon.errors import InvalidValue
-from anon.protocols.late import LateFunction
 from anon.protocols.sum.sections import BOUNDS as OF_SUMS
 from anon.protocols.sum.sections import WORDS as OF_SECTIONS
 from anon.protocols.sum.sections import Averaging
-from anon.study.designs import Design
 from anon.study.proposal import Proposal
 from anon.values import frozen
 
@@ -61,4 +59,3 @@ BOUNDS: Final = {
     "group": {"minimum": FEWEST, "maximum": MOST_IN_GROUP},
     "receivers": {"minimum": FEWEST, "maximum": MOST_IN_GROUP},
 }
-DESIGNS: Final = {DESIGN: Design(GroupAveraging, LateFunction("anon.protocols.sum.groups.layout:form"), WORDS, BOUNDS)}

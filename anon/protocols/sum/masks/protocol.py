@@ -13,6 +13,6 @@ SHARED: Final = late(
     also=("circle",),  # of `LettersPart`, whose board is loaded late too
     name="masks",
     designs=LateDesigns(
-        "anon.protocols.sum.masks.sections:DESIGNS", "masked-moments", "masked-averaging", "masked-transfer"
+        "anon.protocols.sum.masks.designs:DESIGNS", "masked-moments", "masked-averaging", "masked-transfer"
     ),
 )

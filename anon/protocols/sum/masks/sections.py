@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from anon.errors import InvalidValue
-from anon.protocols.late import LateFunction
 from anon.protocols.sum.sections import BOUNDS as OF_SUMS
 from anon.protocols.sum.sections import WORDS as OF_SECTIONS
 from anon.protocols.sum.sections import Averaging, ExactSums, Moments, Transfer
-from anon.study.designs import Design
 from anon.study.features import Cohort
 from anon.study.proposal import Proposal
 from anon.values import frozen
@@ -100,9 +98,3 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 """By design a sentence for every key of its section."""
 _BOUNDS: Final = {"least": {"minimum": 0}, "honest": {"minimum": 0}}
 BOUNDS: Final = {kind: {**OF_SUMS[kind.removeprefix("masked-")], **_BOUNDS} for kind in SECTIONS}
-
-_FORMS: Final = "anon.protocols.sum.masks.layout:"
-DESIGNS: Final = {
-    kind: Design(section, LateFunction(_FORMS + kind.removeprefix("masked-") + "_form"), WORDS[kind], BOUNDS[kind])
-    for kind, section in SECTIONS.items()
-}

@@ -12,5 +12,5 @@ SHARED: Final = late(
     SharedPart,
     also=("circle",),  # of `LettersPart`, whose board is loaded late too
     name="oblivious",
-    designs=LateDesigns("anon.protocols.sum.oblivious.sections:DESIGNS", "oblivious-averaging"),
+    designs=LateDesigns("anon.protocols.sum.oblivious.designs:DESIGNS", "oblivious-averaging"),
 )

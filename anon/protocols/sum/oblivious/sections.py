@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from anon.errors import InvalidValue
-from anon.protocols.late import LateFunction
 from anon.protocols.sum.sections import BOUNDS as OF_SUMS
 from anon.protocols.sum.sections import WORDS as OF_SECTIONS
 from anon.protocols.sum.sections import Averaging
-from anon.study.designs import Design
 from anon.study.proposal import Proposal
 from anon.study.records import RECORD
 from anon.values import frozen
@@ -52,5 +50,3 @@ WORDS: Final[Mapping[str, str]] = {
 }
 """A sentence for every key."""
 BOUNDS: Final = {**OF_SUMS["averaging"], "key_bits": {"minimum": LEAST_BITS, "maximum": KEY_BITS}}
-_FORM: Final = LateFunction("anon.protocols.sum.oblivious.layout:form")
-DESIGNS: Final = {DESIGN: Design(ObliviousAveraging, _FORM, WORDS, BOUNDS)}
