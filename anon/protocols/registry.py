@@ -12,6 +12,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
@@ -53,7 +54,8 @@ class Protocols:
     @cached_property
     def designs(self) -> Mapping[str, Design]:
         """Every design by its kind. The code of one that is loaded late is loaded when it is asked for."""
-        return ChainMap(*(parts.shared.designs for parts in reversed(self.known)))
+        maps: Any = [parts.shared.designs for parts in reversed(self.known)]  # which nobody changes
+        return ChainMap(*maps)
 
     @cached_property
     def _by_design(self) -> dict[str, ProtocolParts]:
