@@ -92,6 +92,8 @@ PARTS = (
 COMPLETION, HELP, ASKED = "completion", "help", "--help"
 SHELLS = ("bash", "zsh", "fish")
 COMPLETIONS = Path(__file__).with_name("anon") / "kit" / "terminal" / "completions"
+LIVELY = 10_000
+"""Objects that are made before garbage is looked for: what a command imports later is none either."""
 USAGE = 2
 INTERRUPTED = 130
 _BEWARE = "do not rely on it: get the link or the file again, and compare its fingerprint with a public place"
@@ -172,9 +174,10 @@ def _command(name: str, rest: list[str]) -> Any:
         app = _application(name, next(iter(rest), ""))
         from anon.kit.terminal.placeholders import placed
 
-        return placed(app)
+        return placed(app, next(iter(rest), ""))
     finally:
         gc.freeze()
+        gc.set_threshold(LIVELY)
         gc.enable()
 
 
@@ -242,8 +245,10 @@ def application(name: str, wanted: str = "") -> Any:
 
     Raises `ModuleNotFoundError` where a part of it is not installed.
     """
+    from anon.kit.terminal.placeholders import name_of
+
     app = _imported(COMMANDS[name][0]).app
-    own = set(map(_name, app.registered_commands))
+    own = set(map(name_of, app.registered_commands))
     added = [(part, wanted in names) for command, part, names in JOINED if command == name]
     everything = wanted not in own and not any(is_its for _, is_its in added)
     for part, is_its in added:
@@ -251,7 +256,7 @@ def application(name: str, wanted: str = "") -> Any:
             _join(name, part)
     places = {each: place for place, (_, _, names) in enumerate(JOINED) for each in names}
     for registered in (app.registered_commands, app.registered_groups):  # whichever shell was asked for first
-        registered.sort(key=lambda command: places.get(_name(command), -1))
+        registered.sort(key=lambda command: places.get(name_of(command), -1))
     return app
 
 
@@ -259,10 +264,6 @@ def _imported(module: str) -> Any:
     if module.startswith("examples.") and (beside := str(Path(__file__).resolve().parent)) not in sys.path:
         sys.path.insert(0, beside)
     return importlib.import_module(module)
-
-
-def _name(registered: Any) -> str:
-    return str(registered.name or registered.callback.__name__.replace("_", "-"))
 
 
 @cache

@@ -3,8 +3,8 @@
     python -m benchmarks.commands [--runs 15]
 
 Each run is a program of its own, as the installed `anonml` starts it, with the files of its modules in memory. The
-last three are in a home with one study, nothing of which is due; `look` fetches it over loopback. Prints a table and
-writes benchmarks/out/commands.json.
+first is Python alone, by which figures of a busy machine can be judged. The last three are in a home with one study,
+nothing of which is due; `look` fetches it over loopback. Prints a table and writes benchmarks/out/commands.json.
 """
 
 from __future__ import annotations
@@ -86,9 +86,13 @@ def measure(words: tuple[str, ...], runs: int, home: Path, said: str = "") -> Fi
     """Milliseconds of processor time of one command, over its runs; the first run is not counted. `said`: its name in
     the table."""
     named = ["--home", str(home)] if words[0] == "peer" and words[-1] != "--help" else []
-    seconds = [_seconds([str(PROGRAM), *words, *named]) for _ in range(runs + 1)][1:]
+    return _figure([str(PROGRAM), *words, *named], runs, said or " ".join(words))
+
+
+def _figure(call: list[str], runs: int, said: str) -> Figure:
+    seconds = [_seconds(call) for _ in range(runs + 1)][1:]
     shown = {"median_ms": median(seconds), "least_ms": min(seconds), "most_ms": max(seconds)}
-    return {"command": said or " ".join(words), **{name: round(1e3 * value, 1) for name, value in shown.items()}}
+    return {"command": said, **{name: round(1e3 * value, 1) for name, value in shown.items()}}
 
 
 def _seconds(call: list[str]) -> float:
@@ -105,7 +109,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15)
     runs = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as folder:
-        rows = [measure(words, runs, Path(folder) / "home") for words in COMMANDS]
+        rows = [_figure([sys.executable, "-c", "pass"], runs, "Python alone")]
+        rows += [measure(words, runs, Path(folder) / "home") for words in COMMANDS]
         home = Path(folder) / "with-study"
         with home_with_study(home) as link:
             rows += [

@@ -33,7 +33,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("vdaf", "credential", "ldp", "storage"),
         ("crypto",),
         ("noise", "errors"),
-        ("text",),
+        ("text", "values"),
     ),
     "peer": (
         ("ledger", "pairing"),

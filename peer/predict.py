@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
-from attrs import evolve, frozen
-
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.models.beside import OwnEnsemble, beside
 from anon.protocols.models.ensemble import EnsembleModel
@@ -35,6 +33,7 @@ from anon.text.foreign import Quoted, whole_place
 from anon.text.plain_cells import plain_cell
 from anon.text.sentences import Sentence, attributed, joined, listed, say
 from anon.transparency.documents import find
+from anon.values import frozen
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
 from peer.data.kept import DATA_KEPT
@@ -181,7 +180,7 @@ def own_beside(model: PublishedModel, database: Path, as_of: int, weighted: bool
     if not isinstance(model, EnsembleModel):
         raise Refused(say("a model of your own stands beside models of groups alone; leave --own out"))
     label = Question(LABEL, model.label.query, texts_of((*model.label.positive, *model.label.negative)))
-    request = evolve(_request(model, database, as_of, (*_questions(model), label)), most=MOST_OWN)
+    request = _request(model, database, as_of, (*_questions(model), label))._replace(most=MOST_OWN)
     found, each = at_once(request, LONGEST_EVALUATION), len(request.questions)
     names = [feature.name for feature in model.features]
     rows = [found[at : at + each] for at in range(0, len(found), each)]

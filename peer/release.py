@@ -46,7 +46,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.credential import Credential, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
@@ -68,6 +68,7 @@ from anon.protocols.posts import sealed_dummy, sealed_packet
 from anon.protocols.registry import charge_of
 from anon.protocols.sortition import occasion_of, pseudonymous_slot, tag_context
 from anon.study.manifest import Manifest, Survey, Window
+from anon.values import frozen
 from anon.wire.cbor import encode, sha256
 from anon.wire.packets import Dummy, Packet, SealedPacket
 from peer.protocols.contract import CorrespondingPart, PerturbingPart, SharingPart, part_of

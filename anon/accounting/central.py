@@ -17,8 +17,6 @@ from collections.abc import Callable, Sequence
 from math import ceil, exp, expm1, inf
 from typing import Final
 
-from attrs import frozen
-
 from anon.accounting.privacy_loss import Loss, compose, connect
 from anon.accounting.shuffle import Crowd, CrowdCurve
 from anon.ldp.epsilon import NANO
@@ -26,6 +24,7 @@ from anon.ldp.krr import RandomResponse
 from anon.ldp.mechanism import SCALE, Mechanism
 from anon.ldp.subset import SubsetSelection
 from anon.text.sentences import say
+from anon.values import frozen
 
 DELTA: Final = 1e-6
 """At which the central epsilon is stated: below one over the largest cohort that a study may have."""

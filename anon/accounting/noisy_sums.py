@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import ceil, isqrt
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.accounting.gaussian_delta import LARGEST_EXACT, SMOOTHING, one_entry_delta, smoothed_delta
 from anon.accounting.zcdp import (
@@ -27,6 +27,7 @@ from anon.accounting.zcdp import (
     smallest,
 )
 from anon.ldp.epsilon import NANO, NanoEpsilon
+from anon.values import frozen
 
 STEP: Final = Fraction(1, 1024)
 """Sigma squared is sought in steps of this size."""

@@ -14,9 +14,10 @@ from itertools import pairwise
 from math import ceil, exp, expm1, fsum, gcd
 from typing import Self
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.ldp.epsilon import NANO
+from anon.values import frozen
 
 _BITS = 96
 _ONE = 1 << _BITS

@@ -21,7 +21,9 @@ from itertools import accumulate
 from math import exp, floor, fsum, sqrt
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
+
+from anon.values import frozen
 
 SLACK_IN_EPSILON: Final = 1e-7
 """Covers every difference between the integer probabilities and the doubles here, each below a tenth of it in log."""

@@ -12,8 +12,6 @@ from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 from typing import Any, Final
 
-from attrs import frozen
-
 from anon.accounting.central import CONDITIONS, DELTA, Central, Rows, central, local_epsilon, slot_loss, solve
 from anon.accounting.privacy_loss import compose
 from anon.ldp import Mechanism, NanoEpsilon, build, format_epsilon
@@ -22,6 +20,7 @@ from anon.text.sentences import Figure, Ours, attributed, joined, say
 from anon.transparency import buckets
 from anon.transparency.bucketed import members_signed, packets_signed
 from anon.transparency.documents import SignedHead, find
+from anon.values import frozen
 
 SHARES: Final = ((say("all"), 1), (say("half"), 2), (say("a tenth"), 10))
 """Of how many of the packets the central epsilon is stated: in words, and what their number is divided by."""

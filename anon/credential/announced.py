@@ -23,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from anon.credential.batch import FoldedPairings
 from anon.credential.proof import Announcement, Proof
 from anon.credential.statement import Context, Statement
 from anon.crypto.curve import G1, Scalar, multiexp
+from anon.values import frozen
 
 COEFFICIENTS = 4
 """Of each proof: for E1, E2, E3 and the pairing."""

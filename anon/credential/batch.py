@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, Self, TypeVar
 
-from attrs import frozen
-
 from anon.crypto.curve import G1, G2, NEGATED_GENERATOR_G2, Scalar, pairing_product_is_one, scalar_from_uniform
 from anon.crypto.expand_message import fresh_bytes
+from anon.values import frozen
 
 # So many bytes bound the error at 2^-128; longer ones would only cost time.
 COEFFICIENT_SIZE = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential.issuance import SIGNATURE_SIZE, CommitmentSecrets, PublicKey
 from anon.credential.statement import nym_statement
@@ -28,6 +28,7 @@ from anon.crypto.curve import (
     pairing_product_is_one,
 )
 from anon.errors import Malformed, RejectedProof
+from anon.values import frozen
 
 
 @frozen

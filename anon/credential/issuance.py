@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NewType
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential.ciphersuite import (
     API_PSEUDONYM,
@@ -39,6 +39,7 @@ from anon.crypto.curve import (
 )
 from anon.crypto.labels import HEDGED_SCALAR, NYM_ENTROPY
 from anon.errors import Malformed, RejectedProof
+from anon.values import frozen
 
 SEED_SIZE = 32
 SIGNATURE_SIZE = G1_SIZE + SCALAR_SIZE

@@ -31,8 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from anon.credential.batch import FoldedPairings, coefficients_for, search
 from anon.credential.issuance import PublicKey
 from anon.credential.statement import nym_statement
@@ -49,6 +47,7 @@ from anon.crypto.curve import (
 )
 from anon.crypto.labels import CREDENTIAL_BATCH
 from anon.errors import Malformed
+from anon.values import frozen
 
 _POINTS = ("signature A", "commitment")
 AT_ONCE = 4096

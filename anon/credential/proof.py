@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
-
 from anon.credential.ciphersuite import hash_to_scalar, i2osp8
 from anon.credential.statement import Context, Statement
 from anon.crypto.curve import (
@@ -21,6 +19,7 @@ from anon.crypto.curve import (
     encode_scalar,
     multiexp,
 )
+from anon.values import frozen
 
 RANDOM_SCALARS = 5
 POINTS = 3

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from attrs import frozen
-
 from anon.credential.ciphersuite import (
     API_PSEUDONYM,
     P1,
@@ -21,6 +19,7 @@ from anon.credential.ciphersuite import (
 )
 from anon.crypto.curve import G1, Scalar, hash_to_g1, multiexp
 from anon.errors import Refused
+from anon.values import frozen
 
 MOST_NYM_SECRETS = 256
 

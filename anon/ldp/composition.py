@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.ldp.epsilon import NanoEpsilon
+from anon.values import frozen
 
 
 @frozen

@@ -8,11 +8,10 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import ClassVar, Self, final
 
-from attrs import frozen
-
 from anon.errors import Malformed, Refused
 from anon.ldp.epsilon import PRECISION, NanoEpsilon, exponential, loss
 from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, RawCategory
+from anon.values import frozen
 
 REPORT_SIZE = 2
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import ClassVar, final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.ldp.epsilon import MAX_EPSILON, NanoEpsilon
+from anon.values import frozen
 
 RandomBytes = Callable[[int], bytes]
 """Returns exactly so many uniform, independent bytes. A peer passes `peer.release.SlotRandomness`, a simulation

@@ -13,11 +13,12 @@ from functools import lru_cache
 from math import comb
 from typing import ClassVar, Self, final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.ldp.epsilon import PRECISION, NanoEpsilon, exponential, loss
 from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, RawCategory, tally_bits
+from anon.values import frozen
 
 _HIT_BYTES = 8
 _SPARE_BITS = 64  # how much finer the random number is than the number of sets that it chooses from

@@ -11,11 +11,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import ClassVar, Self, final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.ldp.epsilon import PRECISION, NanoEpsilon, exponential, loss
 from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, RawCategory, tally_bits
+from anon.values import frozen
 
 LANE = 64
 _TOP = 1 << (LANE - 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from attrs import frozen
+from anon.values import frozen
 
 
 class Outage(StrEnum):

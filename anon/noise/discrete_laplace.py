@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.noise.bernoulli import Coins, RandomBytes
+from anon.values import frozen
 
 
 @frozen

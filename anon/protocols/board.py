@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final, Protocol, runtime_checkable
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import PublicKey, Verifier, token_size
 from anon.crypto import labels
@@ -30,6 +30,7 @@ from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import keys_survey, occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.letters import AGGREGATOR, TextAndLetters, letter_info
 from anon.wire.lists import list_length

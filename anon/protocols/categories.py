@@ -14,11 +14,12 @@ from fractions import Fraction
 from math import isfinite
 from typing import final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.study.features import Feature, Label
 from anon.text.sentences import say
+from anon.values import frozen
 
 Value = float | str | None
 """The result of a query for one record."""

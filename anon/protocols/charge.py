@@ -9,12 +9,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import InvalidValue
 from anon.study.features import demand_line
 from anon.text.foreign import Marked
 from anon.text.sentences import Term
+from anon.values import frozen
 
 
 class Measure(StrEnum):

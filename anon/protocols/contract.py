@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.categories import Value
@@ -25,6 +25,7 @@ from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Slot
 from anon.text.sentences import Sentence
+from anon.values import frozen
 
 if TYPE_CHECKING:
     from anon.sharing.arrangement import Arrangement

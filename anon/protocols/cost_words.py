@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
@@ -20,6 +20,7 @@ from anon.protocols.contract import CentralPart
 from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, say
+from anon.values import frozen
 
 if TYPE_CHECKING:
     from anon.accounting.statement import Batch

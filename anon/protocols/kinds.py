@@ -29,8 +29,6 @@ from enum import StrEnum
 from functools import lru_cache, partial
 from typing import Final
 
-from attrs import frozen
-
 from anon.protocols.contract import Place
 from anon.protocols.registry import protocol_of
 from anon.protocols.tellers import tellers_of
@@ -40,6 +38,7 @@ from anon.transparency.bucketed import body_bytes, whole_bytes
 from anon.transparency.buckets import MOST, BucketDocument, wire_bytes
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import MAX_BODY, Head
+from anon.values import frozen
 from anon.wire.messages import encode_abandoned, encode_seed
 from anon.wire.packets import MOST_SLOTS
 

@@ -1,14 +1,15 @@
-"""Parts of protocols whose code is loaded when a study of theirs asks it: no other command waits for it."""
+"""Parts and designs of protocols whose code is loaded when a study of theirs asks it: no other command waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from attrs import frozen
+from anon.study.designs import Design
+from anon.values import frozen
 
 
 def late(place: str, *contracts: type, also: Sequence[str] = (), **known: object) -> Any:
@@ -54,3 +55,23 @@ class LateFunction:
         """As the function itself."""
         module, _, name = self.place.partition(":")
         return getattr(import_module(module), name)(*values, **named)
+
+
+class LateDesigns(Mapping[str, Design]):
+    """Designs by kind, in this order, whose module is loaded when one is asked for. `place`: module and name."""
+
+    def __init__(self, place: str, *kinds: str) -> None:
+        self._place, self._kinds = place, kinds
+
+    def __getitem__(self, kind: str) -> Design:
+        if kind not in self._kinds:
+            raise KeyError(kind)
+        module, _, name = self._place.partition(":")
+        design: Design = getattr(import_module(module), name)[kind]
+        return design
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto.sealing_sizes import OVERHEAD
 from anon.ldp import RawCategory
+from anon.values import frozen
 
 Seal = Callable[[bytes], bytes]
 """Seals one share to one recipient, who alone can open it."""

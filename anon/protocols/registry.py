@@ -8,10 +8,13 @@ is looked up by a name but here.
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed, because
@@ -25,6 +28,7 @@ from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_st
 from anon.study.structuring import kind_of
 from anon.text.foreign import escaped, whole_place
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.strict_json import text_of
 
 
@@ -48,9 +52,10 @@ class Protocols:
     known: tuple[ProtocolParts, ...]
 
     @cached_property
-    def designs(self) -> dict[str, Design]:
-        """Every design by its kind."""
-        return {kind: design for parts in self.known for kind, design in parts.shared.designs.items()}
+    def designs(self) -> Mapping[str, Design]:
+        """Every design by its kind. The code of one that is loaded late is loaded when it is asked for."""
+        maps: Any = [parts.shared.designs for parts in reversed(self.known)]  # which nobody changes
+        return ChainMap(*maps)
 
     @cached_property
     def _by_design(self) -> dict[str, ProtocolParts]:

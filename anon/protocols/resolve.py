@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
@@ -15,6 +15,7 @@ from anon.study.features import USUAL_MOST
 from anon.study.given import NONE_GIVEN, resolved
 from anon.study.manifest import VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
+from anon.values import frozen
 
 
 @frozen

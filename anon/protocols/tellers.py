@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from anon.protocols.contract import SummedPart
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.fingerprint import teller_words
+from anon.values import frozen
 
 if TYPE_CHECKING:
     from anon.sharing.arrangement import Arrangement

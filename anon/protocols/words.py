@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.ldp import SCALE, Mechanism, format_epsilon
 from anon.ldp.subset import SubsetSelection
 from anon.study.manifest import Survey
 from anon.text.sentences import Sayable, Sentence, say
+from anon.values import frozen
 
 FEWEST_CASES = 5
 

@@ -15,8 +15,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from attrs import asdict, field, frozen
+from typing import NamedTuple
 
 from anon.queries.lint import BOUNDS, Bounds
 from anon.queries.records import Draw, drawn
@@ -36,8 +35,7 @@ _INDEX = struct.Struct("<cQ")
 _NOTHING, _NUMBER, _TEXT = b"\x00", b"\x01", b"\x02"
 
 
-@frozen
-class Question:
+class Question(NamedTuple):
     """One query of a study; `texts` are those that its answer may be."""
 
     kind: str
@@ -45,8 +43,7 @@ class Question:
     texts: tuple[str, ...] = ()
 
 
-@frozen
-class Request:
+class Request(NamedTuple):
     """All that an evaluation is told. `memory` is what the queries may take beside the copy of the tables, in bytes.
     `most`: of the records, where the study has many of each member; 0 where it has one. `seed`: of their draw, hex."""
 
@@ -55,13 +52,19 @@ class Request:
     questions: tuple[Question, ...]
     as_of: int
     memory: int = 400 * 2**20
-    bounds: Bounds = field(default=BOUNDS, repr=False)
+    bounds: Bounds = BOUNDS
     most: int = 0
-    seed: str = field(default="", repr=False)
+    seed: str = ""
+
+    def __repr__(self) -> str:
+        """Without the seed, which is secret."""
+        return f"Request({self.database}, {self.questions}, as_of={self.as_of}, most={self.most})"
 
     def to_bytes(self) -> bytes:
         """JSON, for a program of ours."""
-        return json.dumps(asdict(self), default=str).encode()
+        questions = [question._asdict() for question in self.questions]
+        plain = {**self._asdict(), "questions": questions, "bounds": self.bounds._asdict()}
+        return json.dumps(plain, default=str).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Request:

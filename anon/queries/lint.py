@@ -16,9 +16,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
-
-from attrs import frozen
+from typing import Final, NamedTuple
 
 from anon.errors import Malformed, Refused
 from anon.queries.functions import BUILT_IN, LONGEST_PATTERN, OWN, PERMITTED, describe, register
@@ -34,8 +32,7 @@ NAME = re.compile(r"(?!sqlite_|pragma_)[a-z][a-z0-9_]{0,62}")
 """A table's or column's name, as the importer writes it and a study declares it."""
 
 
-@frozen
-class Bounds:
+class Bounds(NamedTuple):
     """The limits of one query. The step count, not a clock, ends a query: the same data always ends the same way."""
 
     steps: int = 20_000_000

@@ -27,14 +27,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-import attrs
-from attrs import field, frozen
+from attrs import field
 
 import anon
 from anon.queries import windows
 from anon.queries.answers import Request, Value, answered, parse_answers
 from anon.queries.child import COPY_MEMORY, LENGTH, SECONDS, SHARE
 from anon.queries.sandbox import opened
+from anon.values import frozen
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -128,7 +128,8 @@ def interpreter() -> str:
 
 
 def _of_this_package() -> list[str]:
-    return sorted({str(Path(package.__file__ or "").resolve().parents[1]) for package in (anon, attrs)})
+    # The program needs Python's own library beside it: whatever it imported, each evaluation would wait for.
+    return [str(Path(anon.__file__).resolve().parents[1])]
 
 
 def packages() -> list[str]:

@@ -14,8 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 from heapq import heappop, heappush
-
-from attrs import frozen
+from typing import NamedTuple
 
 from anon.queries.sandbox import MissingValue, Outcome, Reason, Sandbox
 
@@ -25,8 +24,7 @@ LONGEST_KEY = 1000
 Key = int | str
 
 
-@frozen
-class Draw:
+class Draw(NamedTuple):
     """At most `most` records are kept. `seed`: secret bytes of this machine, the same for a study whenever it is asked.
     """
 

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
-
-from attrs import field, frozen
+from typing import NamedTuple
 
 from anon.errors import Malformed
 from anon.queries import windows
@@ -51,11 +50,13 @@ class Reason(Enum):
     NO_DATA = "no data, or the tables it reads were never imported"
 
 
-@frozen
-class MissingValue:
+class MissingValue(NamedTuple):
     """No value. `reason` depends on data, so it is shown to the owner alone and never leaves the machine."""
 
-    reason: Reason = field(repr=False)
+    reason: Reason
+
+    def __repr__(self) -> str:
+        return "MissingValue()"
 
 
 Outcome = int | float | str | MissingValue

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.addresses import is_loopback
 
 if TYPE_CHECKING:

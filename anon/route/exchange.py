@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import aiohttp
+from anon.route.authorities import read_later
+
+with read_later():
+    import aiohttp
+
 from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 
 from anon.errors import NotConnected, Unreachable

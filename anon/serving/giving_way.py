@@ -27,7 +27,9 @@ from enum import Enum
 from heapq import nsmallest
 from math import inf
 
-from attrs import define, frozen
+from attrs import define
+
+from anon.values import frozen
 
 MOST_CONNECTIONS = 16_384
 CREDIT = 128

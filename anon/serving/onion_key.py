@@ -10,10 +10,11 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.storage.private_files import keep_first
+from anon.values import frozen
 from anon.wire.addresses import MOST_ADDRESSES, ONION_PORT
 from anon.wire.onion_address import onion_host
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused, Unreachable
 from anon.machine.guard import Guard
@@ -26,6 +26,7 @@ from anon.route import Route
 from anon.route.tor import TorProcess, extra_lines, torrc_of_client
 from anon.route.tor.following import telling
 from anon.serving.onion_key import OnionKey
+from anon.values import frozen
 from anon.wire.addresses import ONION_PORT
 
 BOOTSTRAP_SECONDS = 120.0

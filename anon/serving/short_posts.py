@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import reduce
 from http import HTTPStatus
 
-from attrs import frozen
+from anon.values import frozen
 
 _FORM = (
     b"POST ", rb"(/[!-~]*)", b" HTTP/1.1\r\nHost: ", rb"([!-~]+)", b"\r\nContent-Length: ", rb"([1-9]\d{0,7})",

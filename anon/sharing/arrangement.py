@@ -15,13 +15,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import token_size
 from anon.crypto import labels
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
 from anon.text.foreign import folded
+from anon.values import frozen
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
 from anon.vdaf.flp import ProofSystem

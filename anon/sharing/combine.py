@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.statements import parse_list, parse_list_signature, parse_noisy_share
+from anon.values import frozen
 from anon.wire.packets import Occasion
 
 

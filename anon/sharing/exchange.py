@@ -34,7 +34,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
@@ -53,6 +53,7 @@ from anon.sharing.arrangement import Arrangement, TellerEntry, parse_entry
 from anon.sharing.statements import Disagreed, read_disagreement
 from anon.text.foreign import LONGEST_TOLD, Quoted
 from anon.text.sentences import Term, joined
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packets import MOST_TELLERS, STUDY_BYTES, TAG_BYTES, Occasion
 from anon.wire.strict_json import read_json

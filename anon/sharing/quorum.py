@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.crypto import labels
 from anon.errors import Malformed
 from anon.sharing.arrangement import PAIRS, Arrangement, parse_arrangement
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packets import Occasion
 

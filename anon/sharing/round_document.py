@@ -16,13 +16,14 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.quorum import Quorum, quorum_of
 from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import list_length
 from anon.wire.packets import MOST_ROUNDS, MOST_SLOTS, TAG_BYTES, VERSION, Occasion

@@ -22,13 +22,14 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.quorum import quorums
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import byte_strings, fixed_rows
 from anon.wire.packets import STUDY_BYTES, TAG_BYTES, VERSION, Occasion

@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from attrs import frozen
-
 from anon.errors import Damaged, Malformed, NoRoom, RejectedProof
 from anon.text.foreign import whole_place
 from anon.text.sentences import Ours, Sentence, Term, say
+from anon.values import frozen
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

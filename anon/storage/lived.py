@@ -17,11 +17,10 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import frozen
-
 from anon.storage.durable import KeptFile
 from anon.storage.private_files import held_private
 from anon.text.sentences import say
+from anon.values import frozen
 
 ENDING = ".lived"
 DIGITS = 20

@@ -19,8 +19,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
-from attrs import frozen
-
 from anon.errors import Refused
 from anon.storage.crash_points import crash_points
 from anon.storage.durable import KeptFile, connect, guarded, reading
@@ -28,6 +26,7 @@ from anon.storage.locks import synced
 from anon.storage.private_files import new_private
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
+from anon.values import frozen
 
 KEPT = "-kept"
 """How the names of kept copies end: `FILE.v1-kept` is a copy with number 1."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import field
+
+from anon.values import frozen
 
 
 class AskedSurvey(Protocol):

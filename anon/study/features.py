@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.study.structuring import LEFT_OUT, kind_of
 from anon.text.foreign import named
+from anon.values import frozen
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 NAME_PATTERN = "^[a-z][a-z0-9_]{0,39}$"

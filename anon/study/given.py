@@ -12,11 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from attrs import frozen
-
 from anon.crypto import labels
 from anon.errors import InvalidValue, Malformed, because
 from anon.study.features import demand_line
+from anon.values import frozen
 from anon.wire.cbor import sha256
 
 MOST_GIVEN = 8

@@ -9,7 +9,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.sealing import OVERHEAD, PUBLIC_KEY_SIZE
@@ -32,6 +32,7 @@ from anon.study.given import GivenDocument, demand_given
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
 from anon.study.structuring import CARRIED, LEFT_OUT, make_converter, structure
+from anon.values import frozen
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
 

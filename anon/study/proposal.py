@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from attrs import field, frozen
+from attrs import field
 from cattrs import Converter
 
 from anon.errors import InvalidValue, Malformed, because
@@ -31,6 +31,7 @@ from anon.study.given import GivenFile, demand_given
 from anon.study.records import MOST_OF_MEMBER, PERSON, RECORD, Records, declared
 from anon.study.structuring import CARRIED, kind_of, make_converter, structure
 from anon.study.texts import demand_seen
+from anon.values import frozen
 from anon.wire.addresses import teller_address_fault
 
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")

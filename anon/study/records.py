@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import InvalidValue
 from anon.study.features import one_of
 from anon.study.structuring import LEFT_OUT
+from anon.values import frozen
 
 MOST_RECORDS, MOST_OF_MEMBER = 50_000, 10_000
 """Of any design, and of one that does not say that it takes more."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.study.designs import AskedSurvey, most_in_a_window
+from anon.values import frozen
 
 HEAVIEST_TABLE = 2**28
 """Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""

@@ -6,11 +6,10 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
-
 from anon.errors import Malformed, Refused
 from anon.tables.streams import BadLine, ImportLimits, Origin, Record, Skip, numbered_lines, with_line_feeds
 from anon.text.sentences import say
+from anon.values import frozen
 
 DELIMITERS = {
     ",": say("separated by commas"),

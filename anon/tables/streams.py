@@ -20,10 +20,11 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import Malformed, Refused, because
 from anon.text.sentences import say
+from anon.values import frozen
 
 Cell = str | int | float | None
 

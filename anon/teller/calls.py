@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import AnonmlError, Refused, RejectedProof
@@ -22,6 +22,7 @@ from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
+from anon.values import frozen
 from anon.wire.packets import Occasion
 
 Answer = Callable[[list[Any]], Any]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import InvalidValue, Refused
@@ -17,6 +17,7 @@ from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
 from anon.text.sentences import Term
+from anon.values import frozen
 from anon.wire.addresses import teller_address_fault
 from anon.wire.strict_json import read_json
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Conflict, Refused
 from anon.storage.crash_points import crash_points
@@ -30,6 +30,7 @@ from anon.storage.private_files import made_private
 from anon.storage.whole_rows import TABLE, WholeRows
 from anon.teller.rules import Roll
 from anon.text.sentences import Term
+from anon.values import frozen
 from anon.wire.packets import Occasion
 
 KEPT = KeptFile(

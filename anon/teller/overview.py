@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from anon.sharing.quorum import Quorum, parse_quorum
 from anon.sharing.statements import list_heading, parse_list
 from anon.storage.durable import connect, reading
@@ -16,6 +14,7 @@ from anon.study.manifest import Manifest, parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
+from anon.values import frozen
 
 OVER = "over"
 """The stage of a study whose keys were erased, at its end or because this teller left it."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import PublicKey, Verifier, cached_verifier
 from anon.crypto import labels
@@ -40,6 +40,7 @@ from anon.sharing.statements import AcceptedList, parse_list
 from anon.study.manifest import parse_manifest
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import check_body, find, parse_chain
+from anon.values import frozen
 from anon.vdaf.binding import sharing_nonce
 from anon.vdaf.field import Vector
 from anon.vdaf.prio3 import Prio3, VerifyState

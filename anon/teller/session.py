@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import Tag
 from anon.crypto import labels
@@ -47,6 +47,7 @@ from anon.teller import rules
 from anon.teller.journal import Journal, OfferSecrets, Share
 from anon.transparency.closing import Bodies
 from anon.transparency.fingerprint import teller_words
+from anon.values import frozen
 from anon.vdaf.prio3 import Prio3, VerifyState
 from anon.wire.cbor import encode, sha256
 from anon.wire.packets import VERSION, Occasion, Relayed

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.errors import AnonmlError, Malformed
@@ -23,6 +23,7 @@ from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_docum
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import SignedHead, check_body, encode_chain, find, parse_chain
 from anon.transparency.proves import AboutAnAggregator, ProvesNothing
+from anon.values import frozen
 from anon.wire.cbor import encode
 
 Opened = tuple[Bucket, ...]

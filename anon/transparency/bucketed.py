@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.errors import Malformed
@@ -40,6 +40,7 @@ from anon.transparency.transcript import (
     parse_transcript,
     transcript_body,
 )
+from anon.values import frozen
 from anon.wire.cbor import sha256
 from anon.wire.lists import list_length
 from anon.wire.messages import (

@@ -22,11 +22,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.errors import Malformed
 from anon.transparency.merkle import HASH_BYTES, leaf_hash, led_to, path_of, root_of
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import VERSION
 from anon.wire.packets import pad, unpad

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from heapq import nsmallest
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import IssuedChecker, IssuedCredential, PublicKey, signer_nym_entropy
 from anon.crypto.backend import PURE
@@ -32,6 +32,7 @@ from anon.transparency.bucketed import read_credentials_bucket, read_roster_buck
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket_document
 from anon.transparency.documents import body_digest
 from anon.transparency.merkle import leaf_hash, root_of
+from anon.values import frozen
 from anon.wire.messages import (
     Roster,
     Signatures,

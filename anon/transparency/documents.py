@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Malformed, RejectedProof
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 
 KIND = re.compile(r"[a-z]{1,11}\Z")

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from anon.crypto import labels
 from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.study.manifest import Manifest, parse_manifest
@@ -25,6 +23,7 @@ from anon.transparency.documents import (
     parse_head,
 )
 from anon.transparency.proves import AboutAnAggregator, ProvesNothing
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 
 MAX_BYTES = 3 * MAX_BODY

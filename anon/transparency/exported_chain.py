@@ -8,7 +8,7 @@ import errno
 import os
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused, because
 from anon.storage.private_files import new_private
@@ -16,6 +16,7 @@ from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.transparency.equivocation import manifest_of
 from anon.transparency.fingerprint import listing
+from anon.values import frozen
 
 HEADS = "heads"
 MANIFEST = "documents/0"

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.crypto import labels
 from anon.transparency.documents import SignedHead
+from anon.values import frozen
 from anon.wire.cbor import sha256
 
 _CONSONANTS = "bdfghjklmnprstvz"

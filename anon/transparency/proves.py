@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import RejectedProof
 from anon.study.manifest import Manifest
+from anon.values import frozen
 
 
 class ProvesNothing(RejectedProof):

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
-
 from anon.errors import Malformed
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import fixed_rows
 from anon.wire.messages import VERSION

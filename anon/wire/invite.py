@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.errors import Malformed
 from anon.text.foreign import whole_place
 from anon.text.sentences import attributed, say
+from anon.values import frozen
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import sha256
 from anon.wire.onion_address import is_onion

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.sealing_sizes import OVERHEAD
 from anon.errors import Malformed
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 
 AGGREGATOR = b""

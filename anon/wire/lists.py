@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
+from anon.values import frozen
 from anon.wire.cbor import encode
 
 _BYTES, _LIST = 2, 4

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, overload
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import commitment_size
 from anon.crypto import labels
 from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Malformed, RejectedProof
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import FixedRows, fixed_rows
 

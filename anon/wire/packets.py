@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from attrs import field, frozen
+import attrs
+from attrs import field
 
 from anon.crypto import labels
 from anon.crypto.sealing import OVERHEAD, seal
 from anon.errors import Malformed
+from anon.values import frozen
 from anon.wire.cbor import decode, encode, sha256
 
 VERSION = 2
@@ -33,7 +35,7 @@ MOST_SHARES = 6
 """Of a packet: with a spare two for each of three pairs."""
 
 
-@frozen(order=True)
+@attrs.frozen(order=True)
 class Occasion:
     """One slot of one round of a study: a member answers it once, and its shares are added up once.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.queries.lint import NAME
@@ -17,6 +17,7 @@ from anon.tables.columns import LearntColumn, column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Record, Skip
 from anon.text.sentences import listed, say
+from anon.values import frozen
 from peer.data.kept import DATA_KEPT
 
 _REMEMBERED = re.compile(r'"([a-z][a-z0-9_]*)" [A-Z]* ?/\* ([a-z][a-z0-9_]*) \*/')

@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from attrs import evolve
-
 from anon.protocols.categories import is_missing, is_missing_label
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, Value, nothing, parse_answers, texts_of
@@ -99,7 +97,7 @@ def request_of(manifest: Manifest, data_path: Path, seed: bytes = b"") -> Reques
     label = Question(LABEL, manifest.label.query, texts_of((*manifest.label.positive, *manifest.label.negative)))
     features = (Question(feature.kind, feature.query, feature.categories) for feature in manifest.features)
     asked = Request(data_path.absolute(), tables_of(manifest), (*features, label), manifest.timetable.enrol_closes)
-    return evolve(asked, most=manifest.records.most, seed=seed.hex()) if manifest.records else asked
+    return asked._replace(most=manifest.records.most, seed=seed.hex()) if manifest.records else asked
 
 
 def records_in(snapshot: Snapshot) -> int | None:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.protocols.categories import Value, is_clamped, is_missing, is_missing_label
 from anon.queries.answers import LABEL, value_of
@@ -19,6 +19,7 @@ from anon.study.manifest import Manifest
 from anon.tables.columns import kind_of_text
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
+from anon.values import frozen
 from peer.data.people import PERSON_COLUMNS
 from peer.data.preview import PreviewColumn, PreviewTable
 

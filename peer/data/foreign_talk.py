@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import field, frozen
+from attrs import field
 
 from anon.tables.streams import ImportLimits
+from anon.values import frozen
 
 WORD = "--read-files"
 """The only argument of a program that brings its Python along, when it is to be the server (`foreign_child.reads`)."""

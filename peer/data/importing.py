@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import Malformed, Refused, because
 from anon.queries.lint import NAME
@@ -25,6 +25,7 @@ from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
 from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.foreign import opened

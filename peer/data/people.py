@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import AnonmlError
 from anon.queries.sandbox import plain_tables_of
@@ -16,6 +16,7 @@ from anon.storage.durable import guarded
 from anon.study.features import Table
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, Term, joined
+from anon.values import frozen
 from peer.data.kept import DATA_KEPT
 
 PERSON_COLUMNS = frozenset({

@@ -10,13 +10,14 @@ from itertools import islice
 from pathlib import Path
 from threading import Event
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.tables.columns import columns_of
 from anon.tables.numerals import Numerals, readings
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
 from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, attributed, joined, say
+from anon.values import frozen
 from peer.data.choices import Choices, NoSuchPerson
 from peer.data.foreign import opened
 from peer.data.formats.detect import READABLE, FileTable

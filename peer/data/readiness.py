@@ -9,8 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from anon.errors import AnonmlError
 from anon.queries.child import COPY_MEMORY
 from anon.queries.lint import NAME, Tables
@@ -19,6 +17,7 @@ from anon.storage.durable import guarded
 from anon.study.features import Table
 from anon.text.foreign import Quoted
 from anon.text.sentences import NOTHING, Ours, Sentence, Term, listed, say
+from anon.values import frozen
 from peer.data.kept import DATA_KEPT
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.protocols.contract import Record
 from anon.queries.answers import Value
+from anon.values import frozen
 
 
 def _is_value(_instance: object, attribute: Any, value: Any) -> None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 
-from attrs import frozen
-
+from anon.values import frozen
 from peer.rules.lifecycle import State
 from peer.rules.schedule import uniform
 

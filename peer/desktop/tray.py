@@ -12,11 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from anon.errors import AnonmlError, Refused
 from anon.kit.page.browser import open_link
 from anon.machine.extras import install
+from anon.values import frozen
 from peer.desktop.page import Page
 from peer.desktop.tray_menu import MenuChoice, choose, menu, view_of
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 
-from attrs import frozen
-
+from anon.values import frozen
 from peer.desktop.served import ServedPage
 from peer.run.supervisor import Running
 

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.accounting.zcdp import gaussian_rho, rho_within
 from anon.crypto.labels import FEDERATED_JOB
@@ -29,6 +29,7 @@ from anon.protocols.cost_words import DELTA, Amount, with_odds
 from anon.study.features import demand_line
 from anon.text.foreign import Quoted, fault
 from anon.text.sentences import Figure, Sentence, joined, say, say_many
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 from peer.rules.promise import budget_name
 

@@ -11,10 +11,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from attrs import frozen
-
 from anon.errors import Refused
 from anon.text.sentences import from_store, say, to_store
+from anon.values import frozen
 from peer.ledger.declaration import JobTerms
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.promise import not_left, too_dear

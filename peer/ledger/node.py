@@ -20,11 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.noise import RandomBytes
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.ledger.declaration import JobTerms, Offer
 from peer.ledger.job_store import JobStore
 from peer.store.home import PeerHome

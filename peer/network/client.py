@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import Unreachable
 from anon.protocols.kinds import LONGEST_MANIFEST
@@ -17,6 +17,7 @@ from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
 from anon.transparency.together import HeadGroup, heads_of, parse_with_heads, taken_apart
+from anon.values import frozen
 from anon.wire.invite import Invite
 from anon.wire.packets import SealedPacket
 from anon.wire.replies import REPLY_BYTES, parse_reply

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto.nacl import PrivateKey
+from anon.values import frozen
 from anon.wire.onion_address import SUFFIX
 
 _BYTES = 32

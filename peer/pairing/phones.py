@@ -9,12 +9,13 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from anon.errors import Refused
 from anon.kit.page.gate import ENTER, TOKEN_BYTES, Gate
 from anon.text.foreign import Quoted
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.pairing.client_key import ClientKey, draw_client_key
 
 MOST_PHONES = 8

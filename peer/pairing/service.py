@@ -13,11 +13,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Unreachable
 from anon.machine.guard import Guard
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.pairing.listener import PhoneListener

@@ -18,12 +18,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, made_private, write_private
 from anon.study.structuring import make_converter, structure
+from anon.values import frozen
 from anon.wire.strict_json import read_json
 from peer.pairing.phones import PhoneRecord
 from peer.store.home import PeerHome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
@@ -13,6 +13,7 @@ from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Answer, OpenShares, RawVector, SealedShares
 from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 
 if TYPE_CHECKING:
     from anon.protocols.board import Mail, Pages

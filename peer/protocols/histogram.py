@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.histogram import one_bit, thresholds
 from anon.protocols.histogram.answers import answer_map
 from anon.protocols.outgoing import SurveyAnswer
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 
 
 @frozen

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final
 
-from attrs import frozen
-
 from anon.crypto import labels
 from anon.ldp import RandomBytes
 from anon.noise.bernoulli import Coins
@@ -20,6 +18,7 @@ from anon.protocols.trees.growing import grown
 from anon.protocols.trees.layout import labelled, plan_for
 from anon.protocols.trees.written import write
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from anon.wire.cbor import encode
 from peer.protocols.contract import Correspondence, LettersAlone
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Self
 
-from attrs import frozen
-
 from anon.protocols.charge import LOCAL, Budget
 from anon.text.sentences import Sentence
+from anon.values import frozen
 
 
 class Limit(StrEnum):

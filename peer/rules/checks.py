@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
@@ -33,6 +33,7 @@ from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import joined, say, say_many
 from anon.transparency.bucketed import members_signed, packets_signed
 from anon.transparency.documents import Head, SignedHead, encode_chain
+from anon.values import frozen
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header

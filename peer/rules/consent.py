@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
@@ -31,6 +31,7 @@ from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
 from anon.text.sentences import NOTHING, Figure, Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
+from anon.values import frozen
 from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.rules.durations import text_of

@@ -14,12 +14,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import Conflict, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import Sentence, attributed, say
+from anon.values import frozen
 
 
 def _amount(_: object, attribute: object, value: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from attrs import frozen
+from anon.values import frozen
 
 
 class State(StrEnum):

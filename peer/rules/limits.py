@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.accounting.zcdp import rho_within
 from anon.errors import Malformed
@@ -17,6 +17,7 @@ from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.cost_words import DELTA, HUNDREDTH, in_epsilon
 from anon.study.features import USUAL_COHORT
 from anon.text.sentences import Sentence, say
+from anon.values import frozen
 from peer.rules.ledger import Ledger
 
 

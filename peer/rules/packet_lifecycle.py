@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from attrs import frozen
-
+from anon.values import frozen
 from peer.rules.lifecycle import Unlisted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.credential import CommitmentSecrets, commit
 from anon.crypto import labels
@@ -13,6 +13,7 @@ from anon.crypto.nacl import CryptoError, SecretBox, SigningKey
 from anon.errors import Malformed, Refused
 from anon.text.sentences import say
 from anon.transparency.buckets import decoys
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 
 KEY_BYTES = SecretBox.KEY_SIZE

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
-
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.tellers import tellers_of
 from anon.study.manifest import Manifest
 from anon.text.foreign import Quoted, folded
 from anon.text.sentences import Sentence, Term, joined, say
 from anon.transparency.fingerprint import teller_words
+from anon.values import frozen
 from peer.rules.distrust import Distrust
 
 KnownTellers = Mapping[str, Sequence[bytes]]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.credential import Credential
 from anon.protocols.sortition import has_letters
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CheckedLists
+from anon.values import frozen
 from peer.data.evaluate import Evaluate
 from peer.network.client import AggregatorClient
 from peer.rules.checks import check_credential

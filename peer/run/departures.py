@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.study.manifest import Manifest, Window
+from anon.values import frozen
 from peer.release import dummy
 from peer.rules.schedule import RandomBytes, draw_send_time
 from peer.run.plan import Slots, earliest, packets_in, places_in

@@ -12,11 +12,10 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from attrs import frozen
-
 from anon.errors import AnonmlError, Damaged, NoRoom
 from anon.machine.guard import Guard, told
 from anon.text.sentences import Term, joined
+from anon.values import frozen
 from peer.rules.lifecycle import State
 from peer.rules.schedule import draw_backoff
 from peer.run.context import RunContext

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.study.manifest import Window
 from anon.transparency.buckets import BucketDocument
 from anon.transparency.closing import Bodies, BucketPair, ClosingDocuments
 from anon.transparency.documents import Head, SignedHead
+from anon.values import frozen
 from peer.rules.schedule import RandomBytes
 from peer.store.records import PacketKey
 

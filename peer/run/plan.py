@@ -23,11 +23,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from attrs import frozen
-
 from anon.protocols.sortition import has_letters
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.rules.packet_lifecycle import Status
 from peer.rules.schedule import (
     MAX_ATTEMPTS,

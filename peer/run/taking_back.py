@@ -15,11 +15,10 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from attrs import frozen
-
 from anon.errors import Refused
 from anon.storage.overwriting import remove_file, remove_folder
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.data.deleting import delete_all, delete_table, demand_table
 from peer.data.evaluate import missing
 from peer.rules.lifecycle import LAST, State

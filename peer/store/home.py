@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
-from attrs import field, frozen
+from attrs import field
 
 from anon.crypto.nacl import passphrase_key
 from anon.errors import Malformed, Refused, of_the_system
@@ -21,6 +21,7 @@ from anon.storage.private_files import held_private, write_private
 from anon.study.structuring import make_converter, structure
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
+from anon.values import frozen
 from anon.wire.strict_json import read_json
 from peer.data.kept import RESTORE
 from peer.rules.study_secrets import Vault

@@ -7,11 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from anon.errors import Conflict
 from anon.protocols.contract import Place
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import Event, State, Unlisted
 from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.ldp import NanoEpsilon
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
+from anon.values import frozen
 from anon.wire.invite import Invite
 from anon.wire.packets import SealedPacket
 from peer.rules.ledger import Entry

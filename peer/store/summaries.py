@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import LOCAL, Budget, Measure
 from anon.protocols.cost_words import Amount
 from anon.study.manifest import Manifest
+from anon.values import frozen
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status

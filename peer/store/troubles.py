@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from attrs import frozen
-
 from anon.text.instants import instant
 from anon.text.sentences import NOTHING, Sentence, Term, attributed, from_store, joined, say, say_many, to_store
+from anon.values import frozen
 from peer.store.database.store_file import StoreFile
 
 WORTH_TELLING = 10.0

@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from attrs import frozen
 from babel import Locale, negotiate_locale
 from babel.dates import format_datetime
 from babel.messages.catalog import Catalog
@@ -26,6 +25,7 @@ from anon.text.foreign import FSI, PDI, Marked, Quoted
 from anon.text.html import seen
 from anon.text.instants import zone
 from anon.text.sentences import Figure, JoinedSentence, PlainFields, Sentence, filled, marked
+from anon.values import frozen
 
 ENGLISH: Final = "en"
 NAMES: Final[Mapping[str, str]] = {"en": "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from attrs import frozen
-
 from anon.ldp import odds_moved
 from anon.ldp.epsilon import loss
 from anon.protocols.charge import LOCAL
 from anon.protocols.cost_words import in_epsilon
 from anon.text.sentences import Sentence
+from anon.values import frozen
 from peer.rules.consent import Policy
 
 STEEP: Final = loss(Fraction(10))

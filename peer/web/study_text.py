@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.protocols.categories import feature_category, is_clamped, is_missing, is_missing_label
 from anon.protocols.charge import LOCAL, Budget
 from anon.protocols.contract import Record
@@ -14,6 +12,7 @@ from anon.protocols.names import category_alone
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import Figure, Sentence, joined, say
+from anon.values import frozen
 from anon.wire.replies import ACCEPTED
 from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot

@@ -22,7 +22,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from attrs import evolve
 
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, nothing, parse_answers
@@ -94,7 +93,7 @@ def test_a_hog_is_over_and_took_nothing_of_this_process(tmp_path: Path, query: s
 
 @LINUX
 def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path) -> None:
-    request = evolve(asking(table(tmp_path / "data.sqlite"), FOREVER), bounds=Bounds(steps=10**12))
+    request = asking(table(tmp_path / "data.sqlite"), FOREVER)._replace(bounds=Bounds(steps=10**12))
     with process._SERVER.begin(20.0) as channel:
         channel.sendall(process._framed(process.queries(request)))
         limits: dict[str, str] = {}
@@ -220,7 +219,7 @@ async def test_a_child_or_server_that_is_killed_counts_as_nothing_known(tmp_path
     deadline.ended.set()
     assert await waiting == (None,)
     assert await asyncio.to_thread(
-        process.at_once, evolve(request, questions=(Question("numeric", "select age from person"),)), 30.0
+        process.at_once, request._replace(questions=(Question("numeric", "select age from person"),)), 30.0
     ) == (60.0,)
 
 

@@ -321,7 +321,7 @@ def filling(clock: Clock) -> Evaluate:
     async def evaluate(work: Work, seconds: float) -> bytes:
         if work.foreign:
             request = Request.from_bytes(work.told)
-            hog = evolve(request, questions=tuple(evolve(one, query=HOG) for one in request.questions), memory=2**20)
+            hog = request._replace(questions=tuple(one._replace(query=HOG) for one in request.questions), memory=2**20)
             work = evolve(work, told=hog.to_bytes())
         message = await asyncio.to_thread(process.in_a_child, work, seconds)
         await clock.sleep(seconds)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -210,7 +210,7 @@ def fewer_steps() -> Iterator[None]:
     """Loops end sooner; which bound ends them is the only difference."""
     with pytest.MonkeyPatch.context() as patch:
         request_of = peer.data.evaluate.request_of
-        patch.setattr(peer.data.evaluate, "request_of", lambda *study: evolve(request_of(*study), bounds=FEW_STEPS))
+        patch.setattr(peer.data.evaluate, "request_of", lambda *study: request_of(*study)._replace(bounds=FEW_STEPS))
         yield
 
 

@@ -27,11 +27,10 @@ class Noted(subprocess.Popen):
         print(self.pid, flush=True)
 subprocess.Popen = Noted
 from pathlib import Path
-from attrs import evolve
 from anon.queries import process
 from anon.queries.lint import Bounds
 from tests.attacks.test_evaluation_in_a_child import FOREVER, asking, table
-request = evolve(asking(table(Path(sys.argv[1]) / "data.sqlite"), FOREVER), bounds=Bounds(steps=10**12))
+request = asking(table(Path(sys.argv[1]) / "data.sqlite"), FOREVER)._replace(bounds=Bounds(steps=10**12))
 channel = process._SERVER.begin(120.0)
 channel.sendall(process._framed(process.queries(request)))
 sys.stdin.readline()

@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import frozen
-
 from anon.errors import AnonmlError
 from anon.machine.environment import Child, for_child
 from anon.text.sentences import Term, joined, say
+from anon.values import frozen
 
 OLDEST_TOR = (0, 4, 9)
 """The first whose control port turns proof of work on for an onion service."""

@@ -21,9 +21,8 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from attrs import frozen
-
 from anon.text.sentences import say
+from anon.values import frozen
 
 TOKEN_BYTES = 32
 MOST_SESSIONS = 16

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from attrs import frozen
-
 from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
 from anon.text.sentences import say
+from anon.values import frozen
 
 T = TypeVar("T")
 

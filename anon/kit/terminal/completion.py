@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
+from anon.values import frozen
 
 SHELLS = ("bash", "zsh", "fish")
 _ZSH = """#compdef anonml

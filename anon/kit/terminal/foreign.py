@@ -11,12 +11,12 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate
 
-from attrs import frozen
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
 from anon.text.foreign import Quoted, escaped, isolated, shown
+from anon.values import frozen
 
 _LEAST_COLUMNS = 8
 _TAB = "    "

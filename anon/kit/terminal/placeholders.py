@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from typer.main import get_command
+from typer.main import get_command, get_group
 
 MEANING = {
     "ADDRESS": "a host and a port, or an onion address",
@@ -93,9 +93,19 @@ _BY_TYPE: dict[str, tuple[dict[str, str], str | None]] = {
 """By the first word of a type's name, which differs between versions of typer."""
 
 
-def placed(app: Any) -> Any:
-    """A typer application as the command that click runs, with a placeholder for each value that it takes."""
-    command = get_command(app)
+def placed(app: Any, wanted: str = "") -> Any:
+    """A typer application as the command that click runs, with a placeholder for each value that it takes.
+
+    `wanted`: the one command of a group that is run; the parameters of the others are not read then.
+    """
+    alone = [command for command in app.registered_commands if name_of(command) == wanted]
+    command: Any
+    if alone and len(app.registered_commands) > 1:
+        app = copy(app)
+        app.registered_commands = alone
+        command = get_group(app)
+    else:
+        command = get_command(app)
     for below in _all(command):
         for param in below.params:
             of_names, otherwise = _BY_TYPE.get(param.type.name.partition(" ")[0], ({}, None))
@@ -103,6 +113,11 @@ def placed(app: Any) -> Any:
             if param.param_type_name == "argument":
                 _alone(param)
     return command
+
+
+def name_of(registered: Any) -> str:
+    """The name of a command that an application has, as it is typed."""
+    return str(registered.name or registered.callback.__name__.replace("_", "-"))
 
 
 def _alone(argument: Any) -> None:

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from attrs import frozen
 
 from anon.errors import Refused
+from anon.values import frozen
 
 
 @frozen

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
+from anon.values import frozen
 
 AUTHORITY = "authority"
 RELAYS = ("relay1", "relay2", "relay3", "relay4")

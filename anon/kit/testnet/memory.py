@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from attrs import frozen
+from anon.values import frozen
 
 FIELDS = ("Pss", "Rss", "VmHWM")
 

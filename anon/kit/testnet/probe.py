@@ -7,12 +7,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from attrs import frozen
-
 from anon.errors import Unreachable
 from anon.route import Route
 from anon.route.direct_and_socks import SocksRoute
 from anon.route.tor import Controller
+from anon.values import frozen
 
 PATIENCE = 30.0
 EACH = 6.0

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import asdict, field
 
 from anon.errors import Refused
 from anon.storage.private_files import held_private, write_private
+from anon.values import frozen
 from anon.wire.strict_json import read_json
 
 LOCK = "owner.lock"

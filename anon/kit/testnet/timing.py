@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from attrs import frozen
+from anon.values import frozen
 
 VOTING = 4
 """Seconds between the start of voting and the consensus's valid-after: vote delay and distribution delay."""

@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.ldp import RawCategory
@@ -21,6 +21,7 @@ from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.one_bit import bit_answer, signs_of
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
+from anon.values import frozen
 
 
 @final

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import expm1, log1p, sqrt
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.ldp.simplex import nearest_shares
 from anon.study.features import Feature
+from anon.values import frozen
 
 
 def level_edges(feature: Feature, levels: int) -> tuple[float, ...]:

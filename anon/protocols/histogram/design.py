@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from attrs import frozen
-
 from anon.errors import Malformed
 from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choose, choose_for_label, nano
 from anon.protocols.contract import Layout
@@ -20,6 +18,7 @@ from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.manifest import Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Row, Slot
+from anon.values import frozen
 
 _WEIGHT = 1_000_000
 

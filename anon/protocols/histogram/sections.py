@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from math import comb, prod
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.protocols.histogram.forms import MOST_SIGNS
 from anon.study.features import demand_features, one_of
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
+from anon.values import frozen
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 MOST_SUBSETS = 4000

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import ClassVar
 
-from attrs import frozen
-
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, local
@@ -24,6 +22,7 @@ from anon.study.designs import Design
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.text.sentences import Sentence
+from anon.values import frozen
 
 _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""

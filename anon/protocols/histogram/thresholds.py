@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from attrs import frozen
-
 from anon.errors import Malformed
 from anon.ldp.mechanism import SCALE
 from anon.ldp.simplex import nearest_shares
@@ -27,6 +25,7 @@ from anon.study.features import MOST_IN_COHORT, Feature
 from anon.study.manifest import Manifest, Survey
 from anon.text.foreign import Quoted
 from anon.text.sentences import Term, listed, say
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import VERSION
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.text.sentences import Figure, Sentence, say, say_many
+from anon.values import frozen
 
 
 @frozen

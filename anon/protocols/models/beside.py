@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.errors import Refused
 from anon.protocols.categories import Value, label_category
@@ -22,6 +22,7 @@ from anon.protocols.models.published import Contribution, ModelScore
 from anon.protocols.vectors.columns import CONSTANT, Column, row_of
 from anon.protocols.vectors.logistic import fit
 from anon.text.sentences import Sentence, say
+from anon.values import frozen
 
 Row = tuple[Mapping[str, Value], int]
 """A record's values by the names of its queries, and its label, 0 or 1."""

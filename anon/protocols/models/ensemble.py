@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.protocols.categories import Value
@@ -21,6 +21,7 @@ from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label
 from anon.study.structuring import LEFT_OUT
 from anon.text.sentences import Sentence, say
+from anon.values import frozen
 
 FORM: Final = "ensemble"
 VERSION: Final = 1

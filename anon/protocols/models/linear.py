@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.protocols.categories import Value
@@ -22,6 +22,7 @@ from anon.protocols.models.published import Contribution, ModelScore
 from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label, demand_names, demand_numbers
 from anon.study.structuring import LEFT_OUT
+from anon.values import frozen
 
 FORM: Final = "linear"
 VERSION: Final = 1

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from attrs import frozen
-
 from anon.protocols.categories import Value
 from anon.study.features import Feature, Label
+from anon.values import frozen
 
 
 @frozen

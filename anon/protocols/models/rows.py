@@ -8,12 +8,13 @@ from io import StringIO
 from itertools import pairwise
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.protocols.models import reading
 from anon.study.features import Feature
 from anon.text.plain_cells import plain_cell
+from anon.values import frozen
 
 FORM: Final = "rows"
 VERSION: Final = 1

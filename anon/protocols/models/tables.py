@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed, Refused
 from anon.protocols.categories import Value, feature_category
@@ -25,6 +25,7 @@ from anon.protocols.models.published import Contribution, ModelScore, PublishedM
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
 from anon.study.structuring import LEFT_OUT
 from anon.text.sentences import say
+from anon.values import frozen
 
 VERSION = 1
 THRESHOLD_TOLERANCE = 1e-12

@@ -5,32 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from anon.protocols.contract import CentralPart, GivenPart, SummedPart
-from anon.protocols.late import LateFunction, late
-from anon.protocols.sum import rule_section
-from anon.protocols.sum.sections import BOUNDS, WORDS, Averaging, Gradient, Marginals, Moments, TablesSum, Transfer
-from anon.study.designs import Design
+from anon.protocols.late import LateDesigns, late
 
-_FORMS: Final = "anon.protocols.sum.design"
 SHARED: Final = late(
     "anon.protocols.sum.shared:SumShared",
     SummedPart,
     CentralPart,
     GivenPart,
     name="sum",
-    designs={
-        kind: Design(section, LateFunction(f"{_FORMS}:{form}"), WORDS[kind], BOUNDS[kind])
-        for kind, section, form in (
-            ("tables-sum", TablesSum, "tables_form"),
-            ("marginals", Marginals, "marginals_form"),
-            ("moments", Moments, "moments_form"),
-            ("gradient", Gradient, "gradient_form"),
-            ("averaging", Averaging, "averaging_form"),
-            ("transfer", Transfer, "transfer_form"),
-        )
-    }
-    | {
-        "rule": Design(
-            rule_section.CalibratedRule, LateFunction(f"{_FORMS}:rule_form"), rule_section.WORDS, rule_section.BOUNDS
-        )
-    },
+    designs=LateDesigns(
+        "anon.protocols.sum.designs:DESIGNS",
+        "tables-sum", "marginals", "moments", "gradient", "averaging", "transfer", "rule",
+    ),
 )

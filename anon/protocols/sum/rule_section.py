@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.protocols.sum.sections import ExactSums
 from anon.study.proposal import MAX_EPSILON, Proposal
+from anon.values import frozen
 
 MOST_CORRECTIONS: Final = 10
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.study.features import LARGEST_NUMBER, Feature, demand_features, one_of
@@ -25,6 +25,7 @@ from anon.study.proposal import (
     epsilon_in_range,
 )
 from anon.study.records import PERSON
+from anon.values import frozen
 
 MOST_SUMMED_ROUNDS = 60
 MOST_REACH = 1024

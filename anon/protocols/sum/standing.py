@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
 from anon.protocols.contract import Place
@@ -19,6 +19,7 @@ from anon.protocols.vectors.rule import Calibration, RuleModel
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 
 SUMS = "sums"
 """The kind of a round's document."""

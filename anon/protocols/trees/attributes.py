@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isfinite, isnan
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.noise.bernoulli import Coins
+from anon.values import frozen
 
 MOST_PLACES = 64
 """Of one attribute. A set of places is a number below 2**64."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.ldp.epsilon import NANO, NanoEpsilon
@@ -19,6 +19,7 @@ from anon.noise.discrete_laplace import DiscreteLaplace
 from anon.noise.exponential import drawn_by_score
 from anon.noise.scaling import Neighbours
 from anon.protocols.trees.attributes import Attribute, LabelledRow, Places, can_split, whole
+from anon.values import frozen
 
 DEEPEST = 7
 """Splits of one path: 128 leaves, as the paper's trees of eight levels have."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.ldp import nano
@@ -13,6 +13,7 @@ from anon.study.features import demand_features
 from anon.study.manifest import Window
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
 from anon.study.records import MOST_RECORDS, RECORD
+from anon.values import frozen
 
 DESIGN: Final = "trees"
 MOST_DEPTH: Final = 7

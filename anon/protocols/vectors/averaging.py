@@ -10,13 +10,14 @@ from fractions import Fraction
 from math import ceil, sqrt
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
 from anon.protocols.vectors.columns import Column, row_of
 from anon.protocols.vectors.logistic import LARGEST, LEAST, fit, longest_weights, moved_by_one
 from anon.protocols.vectors.sensitivity import Unit, rounded
+from anon.values import frozen
 
 FINEST: Final = 2**40
 """The largest scale: weights in smaller units say no more."""

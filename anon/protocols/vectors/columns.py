@@ -11,11 +11,12 @@ from fractions import Fraction
 from math import expm1, fsum, isfinite, log1p, sqrt
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.study.features import LARGEST_NUMBER, one_of
 from anon.study.structuring import LEFT_OUT
+from anon.values import frozen
 
 CONSTANT: Final = "1"
 """The name of the column that is 1 in every record. No feature can have it."""

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import exp, fsum, isfinite
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
 from anon.protocols.vectors.columns import Column, reals_of
 from anon.protocols.vectors.sensitivity import Unit
+from anon.values import frozen
 
 WEIGHT = 2**16
 """The integer that stands for a weight of 1."""

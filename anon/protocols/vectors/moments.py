@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue
 from anon.noise.scaling import Neighbours, shrunk
 from anon.protocols.vectors.columns import Column
 from anon.protocols.vectors.sensitivity import Unit, rounded
+from anon.values import frozen
 
 Record = Mapping[str, object]
 """A row's values by the names of its queries."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
@@ -24,6 +24,7 @@ from anon.protocols.vectors.rule import (
     codes,
     corrected,
 )
+from anon.values import frozen
 
 CELLS: Final = 2 * BINS
 _FINE: Final = 2**20

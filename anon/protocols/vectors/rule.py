@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import ceil, erf, exp, fsum, log, log10, sqrt
 from typing import Final
 
-from attrs import frozen
+from anon.values import frozen
 
 UNIT: Final = 2**16
 """The number that stands for a log-odds of 1."""

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import prod
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours
+from anon.values import frozen
 
 
 @frozen

@@ -14,12 +14,13 @@ from io import StringIO
 from math import fsum, isfinite
 from operator import mul
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import InvalidValue, Malformed
 from anon.noise.scaling import Neighbours, Scaling
 from anon.protocols.vectors.columns import CONSTANT, Column, row_of
 from anon.text.sentences import say
+from anon.values import frozen
 
 _HALF = Fraction(1, 2)
 

@@ -9,12 +9,13 @@ import re
 from collections.abc import Sequence
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.errors import Malformed, Unreachable
 from anon.route.tor.replies import arguments
 from anon.text.foreign import LONGEST_TOLD, Quoted
 from anon.text.sentences import NOTHING, Term, attributed, say
+from anon.values import frozen
 
 FAILURES = 3  # connections in a row that found no route, and none that was made: there is no network
 SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions

@@ -18,10 +18,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from weakref import WeakSet
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused, Unreachable, because
 from anon.route.tor.replies import ASYNCHRONOUS, ReplyParser, TorEvent, TorReply, arguments, event_of
+from anon.values import frozen
 
 COMMAND_SECONDS = 30.0
 COOKIE_BYTES = 32

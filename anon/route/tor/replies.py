@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed
+from anon.values import frozen
 
 LINE_BYTES = 256 * 1024  # the longest line; descriptors and configuration texts come as data of many lines
 REPLY_BYTES = 8 * 1024 * 1024  # one whole reply: a full list of relays is about 2 MiB

@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused, Unreachable, because
 from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute
 from anon.route.tor.shared_client import TorKeeper
 from anon.text.sentences import Sentence, attributed, say
+from anon.values import frozen
 from anon.wire.onion_address import is_onion, onion_fault
 
 if TYPE_CHECKING:

@@ -20,11 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import CHUNK, ImportLimits, Origin, origin_of
 from anon.text.sentences import Sentence, say
+from anon.values import frozen
 from peer.data.formats.tar_headers import TarEntry, walk
 
 ARCHIVES = frozenset(

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused, of_the_system
 from anon.tables.delimited import DELIMITERS, DelimitedSource
@@ -24,6 +24,7 @@ from anon.tables.streams import (
     origin_of,
 )
 from anon.text.sentences import NOTHING, Ours, Sentence, Term, joined, say, say_many
+from anon.values import frozen
 from peer.data.formats import edx, excel, moodle, sqlite, takeout
 from peer.data.formats.archives import ArchiveMember, folder_members, tar_members, zip_members
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries

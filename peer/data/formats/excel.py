@@ -20,12 +20,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from anon.errors import Malformed, Refused
 from anon.machine.extras import install
 from anon.tables.streams import Cell, ImportLimits, Record, finite_number
 from anon.text.sentences import Ours, say, say_many
+from anon.values import frozen
 from peer.data.formats.archives import ArchiveMember
 
 LIBRARY = "openpyxl"

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attrs import frozen
-
 from anon.tables.streams import CHUNK, Cell, ImportLimits, Origin, Record, Skip, finite_number, numbered_lines
+from anon.values import frozen
 
 DEEPEST = 500
 """Brackets within an entry, one in the other. A deeper entry never reaches the JSON reader."""

@@ -14,10 +14,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import frozen
-
 from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip, Source
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.data.formats.json_text import numbered_entries
 
 TABLE = "moodle_log"

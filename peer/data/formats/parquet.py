@@ -15,12 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from anon.errors import Malformed, Refused, because
 from anon.machine.extras import install
 from anon.tables.streams import Cell, ImportLimits, Record
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.data.formats.json_text import cell_of
 from peer.data.formats.parquet_pages import check_pages
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from attrs import define, frozen
+from attrs import define
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import ImportLimits
 from anon.text.sentences import say
+from anon.values import frozen
 
 MOST_CHUNKS = 200_000
 """Columns of all row groups together."""

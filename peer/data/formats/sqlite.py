@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from anon.errors import AnonmlError, Malformed, Refused, because
 from anon.tables.streams import Cell, ImportLimits, Record, finite_number
 from anon.text.sentences import say
+from anon.values import frozen
 
 MAGIC = b"SQLite format 3\0"
 SMALLEST_ROW = 6

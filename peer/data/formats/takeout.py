@@ -15,9 +15,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
+from anon.values import frozen
 from peer.data.formats.archives import ArchiveMember
 from peer.data.formats.json_text import cell_of, numbered_entries
 from peer.data.formats.takeout_dates import iso_of_iso

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import CHUNK, ImportLimits
 from anon.text.sentences import say
+from anon.values import frozen
 
 BLOCK = 512
 MAGIC = (257, b"ustar")

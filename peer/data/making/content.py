@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from attrs import astuple, field, frozen
+from attrs import astuple, field
 
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
@@ -21,6 +21,7 @@ from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, Sur
 from anon.protocols.sortition import keys_survey
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 from peer.data.evaluate import snapshot_of
 from peer.protocols.contract import Correspondence, CorrespondingPart, SharingPart, part_of

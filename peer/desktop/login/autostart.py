@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.errors import Refused
+from anon.values import frozen
 from peer.desktop.login.item import LoginItem
 from peer.desktop.login.places import LoginPlace
 

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
+from anon.values import frozen
 
 SUMMARY = "AnonML peer: does what is due at its own times"
 CARRIED = ("ANONML_TOR", "ANONML_TORRC")

@@ -11,10 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.errors import Refused
 from anon.machine.environment import Child, for_child
+from anon.values import frozen
 from peer.desktop.login import macos, run_key, systemd_unit, xdg_autostart
 from peer.desktop.login.item import LoginItem
 

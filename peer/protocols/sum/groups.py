@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
-
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.ldp import RandomBytes
 from anon.noise.discrete_gaussian import DiscreteGaussian
@@ -22,6 +20,7 @@ from anon.protocols.sum.groups.layout import grouping_of, weights_survey
 from anon.protocols.sum.groups.shared import drawn_groups
 from anon.protocols.sum.vector import vector_of
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from peer.protocols.contract import Correspondence, LettersAlone
 
 _DRAWS: Final = (0, SEED, SEED)

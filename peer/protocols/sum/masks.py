@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.ldp import RandomBytes
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.protocols.board import Pages
@@ -37,6 +35,7 @@ from anon.protocols.sum.masks.sharing import SECRET, SHARE, shares
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.protocols.sum.vector import vector_of
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from peer.protocols.contract import Correspondence, LettersAlone
 
 _SEED = 32

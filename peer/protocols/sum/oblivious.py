@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import gcd
 
-from attrs import frozen
-
 from anon.errors import Malformed
 from anon.ldp import RandomBytes
 from anon.protocols.board import Pages, read_pages
@@ -25,6 +23,7 @@ from anon.protocols.sum.oblivious.paillier import PaillierKey, PaillierSecret, b
 from anon.protocols.sum.oblivious.sections import MOST
 from anon.protocols.sum.vector import vector_of
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from peer.protocols.contract import Correspondence, LettersAlone
 
 _SIZES = {

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from anon.ldp import RandomBytes
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
@@ -24,6 +22,7 @@ from anon.protocols.vectors.tables import TableSums
 from anon.sharing.quorum import quorums
 from anon.sharing.sealed_shares import open_shares, seals
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from anon.wire.packets import Occasion
 
 

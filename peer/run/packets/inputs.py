@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.credential import Credential, pseudonym
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.sortition import tag_context
 from anon.study.manifest import Manifest, Window
+from anon.values import frozen
 from peer.data.evaluate import missing
 from peer.data.making.content import Making, SlotRequest
 from peer.protocols.contract import Correspondence, CorrespondingPart, part_of

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
@@ -26,6 +26,7 @@ from anon.protocols.sortition import has_board, has_letters
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from anon.transparency.documents import find
+from anon.values import frozen
 from peer.data.evaluate import answers_of, missing
 from peer.data.making.content import made, read_made
 from peer.data.making.work import work_of

@@ -42,8 +42,6 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from attrs import frozen
-
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.storage.durable import KeptFile, connect, first_unsound, reading, writing
 from anon.storage.lived import DatabaseMemory
@@ -53,6 +51,7 @@ from anon.storage.open_elsewhere import once_closed, replace_file
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
 from anon.text.sentences import Term, attributed
+from anon.values import frozen
 from peer.data.evaluate import Evaluate, by_deadline, together
 from peer.data.kept import DATA_KEPT
 from peer.rules.schedule import evaluation_allowance

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aiohttp import web
-from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.study.features import Table
@@ -13,6 +12,7 @@ from anon.study.manifest import Manifest
 from anon.tables.numerals import Numerals
 from anon.text.foreign import Quoted
 from anon.text.sentences import say
+from anon.values import frozen
 from peer.data.choices import Choices, Person, remembered
 from peer.data.fitting import Fit, PeopleColumn, fit_of, likely, people_in
 from peer.data.preview import PreviewColumn, PreviewTable

@@ -7,12 +7,12 @@ from pathlib import Path
 from threading import Event
 
 from aiohttp import BodyPartReader, web
-from attrs import frozen
 
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.text.sentences import joined, say
+from anon.values import frozen
 from peer.data.choices import Choices, remembered
 from peer.data.importing import ImportSummary, Mode, Progress, import_file
 from peer.data.preview import PreviewTable

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 
-from attrs import frozen
-
 from anon.crypto.pure.nacl import edwards
 from anon.crypto.pure.nacl.edwards import ORDER, SIZE
 from anon.crypto.pure.nacl.exceptions import BadSignatureError
 from anon.crypto.pure.nacl.sizes import exactly
+from anon.values import frozen
 
 SIGNATURE_SIZE = 64
 

@@ -18,11 +18,10 @@ from itertools import count, pairwise
 from struct import pack, unpack
 from typing import Final, TypeVar
 
-from attrs import frozen
-
 from anon.crypto import labels
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE, is_public_key
 from anon.protocols.board import BoardPage, Pages
+from anon.values import frozen
 from anon.wire.cbor import encode
 
 KEYS: Final = 0

@@ -12,8 +12,6 @@ from itertools import pairwise
 from math import sqrt
 from typing import Final
 
-from attrs import frozen
-
 from anon.accounting.noisy_sums import sigma_squared_for
 from anon.accounting.zcdp import NanoRho, gaussian_rho
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
@@ -30,6 +28,7 @@ from anon.study.designs import AskedSurvey, Tables
 from anon.study.manifest import LETTERS, Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Row, Slot
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 
 _KINDS: Final = ("opened", "shares", WEIGHTS)

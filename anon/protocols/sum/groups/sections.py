@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.protocols.sum.sections import BOUNDS as OF_SUMS
 from anon.protocols.sum.sections import WORDS as OF_SECTIONS
 from anon.protocols.sum.sections import Averaging
 from anon.study.proposal import Proposal
+from anon.values import frozen
 
 DESIGN: Final = "group-averaging"
 MOST_AGGREGATIONS, FEWEST, MOST_IN_GROUP = 10, 2, 30

@@ -11,8 +11,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from attrs import frozen
-
 from anon.accounting.shared_noise import LEAST_NOISE, shared_rho, shared_sigma_squared
 from anon.accounting.zcdp import NanoRho
 from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
@@ -30,6 +28,7 @@ from anon.study.features import USUAL_MOST
 from anon.study.manifest import LETTERS, Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Row, Slot
+from anon.values import frozen
 from anon.wire.cbor import decode, encode
 
 ROUNDS: Final = ("telling keys", "sharing secrets", "sending", "saying who came", "opening")

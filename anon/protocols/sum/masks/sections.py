@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from attrs import frozen
-
 from anon.errors import InvalidValue
 from anon.protocols.sum.sections import BOUNDS as OF_SUMS
 from anon.protocols.sum.sections import WORDS as OF_SECTIONS
 from anon.protocols.sum.sections import Averaging, ExactSums, Moments, Transfer
 from anon.study.features import Cohort
 from anon.study.proposal import Proposal
+from anon.values import frozen
 
 FEWEST: Final = 3
 """Members for whom a sum opens: of two, each would know the other's vector but for its noise."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 
-from attrs import field, frozen
+from attrs import field
 
 from anon.noise.bernoulli import RandomBytes
+from anon.values import frozen
 
 _DIGITS = 60
 _WORD = 32

@@ -23,7 +23,7 @@ from itertools import combinations, count
 from math import isqrt
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.crypto import labels
 from anon.crypto.curve import G1_SIZE
@@ -36,6 +36,7 @@ from anon.protocols.sum.oblivious.paillier import PaillierKey, RandomBytes
 from anon.protocols.vectors.averaging import AveragedWeights
 from anon.study.designs import AskedSurvey
 from anon.study.manifest import Manifest, Survey
+from anon.values import frozen
 from anon.wire.cbor import encode
 
 KEYS, AGREED, SHARES, POSTED, PERMUTED, COMPARED, NOISE, OPENING = range(8)

@@ -10,7 +10,9 @@ from contextlib import suppress
 from math import gcd, prod
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
+
+from anon.values import frozen
 
 RandomBytes = Callable[[int], bytes]
 powmod: Any = pow
