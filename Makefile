@@ -97,10 +97,11 @@ repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUF
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
 	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
 	@$(MAKE) --no-print-directory timed
-	@echo "left out: a peer on Windows (make windows), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
+	@echo "left out: a peer on Windows (make windows, which CI runs), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
-windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: a whole study, and the tests of what differs there
-	@$(call pytest,$(BIN)/python) -m "not soak" tests/windows
+windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: whole studies, its page, and a peer's own tests
+	@$(call pytest,$(BIN)/python) -m "not soak" -n 2 --dist loadgroup tests/windows
+	@echo "left out: the zip for Windows, a death at every crash point, Tor (the soak)"
 
 timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
 	@$(call pytest,$(BIN)/python) -m "timed and not soak"

@@ -180,8 +180,8 @@ class Door:
         """Let nobody in any more. Connections that are in stay."""
         for task in (*self._accepting, *self._entering):
             task.cancel()
-        for listening in self.sockets:
-            listening.close()
+        for listening in self.sockets:  # the loop lets go of its descriptor first, which another socket may get at once
+            self._loop.call_soon(listening.close)
         self.sockets = []
 
     async def _accept(self, listening: socket.socket) -> None:

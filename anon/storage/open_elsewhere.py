@@ -39,7 +39,7 @@ def once_closed(act: Callable[[], T], path: Path) -> T:
         try:
             return act()
         except PermissionError:
-            if not _hinders():
+            if not hinders():
                 raise
             time.sleep(PAUSE)
     raise Refused(
@@ -50,6 +50,6 @@ def once_closed(act: Callable[[], T], path: Path) -> T:
     )
 
 
-def _hinders() -> bool:
+def hinders() -> bool:
     """True where an open file is neither replaced nor removed."""
     return sys.platform == "win32"

@@ -7,7 +7,7 @@ without them, and the log, which still holds rows of earlier transactions, is em
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from anon.errors import Damaged, Refused, because
 from anon.queries.lint import NAME
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded, translated
+from anon.storage.open_elsewhere import hinders
 from anon.storage.overwriting import remove_file
 from anon.text.sentences import listed, say
 from peer.data.kept import DATA_KEPT
@@ -99,9 +100,13 @@ def delete_all(
     else:
         with _alone(database, patience):
             before()
-            for name in (f"{database.name}-wal", database.name):  # within: closing the file drops its locks
-                remove_file(database.with_name(name))
-    for ending in ("-wal", "-shm", "-journal"):
+            if not hinders():  # within: closing the file drops its locks; where an open file stays, it is closed first
+                _remove(database, ("-wal", ""))
+    _remove(database, ("-wal", "", "-shm", "-journal"))
+
+
+def _remove(database: Path, endings: Sequence[str]) -> None:
+    for ending in endings:
         remove_file(database.with_name(database.name + ending))
 
 

@@ -262,7 +262,7 @@ async def test_a_bit_of_a_key_in_the_ledger_is_damage(tmp_path: Path) -> None:
     whole = home.store_path.read_bytes()
     at, told = -1, 0
     while (at := whole.find(aggregator.study, at + 1)) >= 0:
-        copy = _copy(home, tmp_path / "copy")
+        copy = _copy(home, tmp_path / f"copy {at}")
         Harm("bit", at).do(copy.store_path)
         try:
             app = reopened(copy, aggregator)

@@ -75,6 +75,7 @@ async def test_a_restore_that_is_killed_leaves_no_older_ledger(tmp_path: Path, m
     app = peer(tmp_path / "home", aggregator)
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     await backup(app._home, tmp_path / "file", evaluate=at_once)
+    app.close()
 
     replaced = Path.replace
 

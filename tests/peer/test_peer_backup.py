@@ -202,10 +202,15 @@ async def test_a_file_that_is_no_backup(tmp_path: Path) -> None:
     assert not PeerHome(tmp_path / "new").store_path.exists()
 
 
-async def test_a_backup_is_the_owners_alone_and_overwrites_nothing(tmp_path: Path) -> None:
+async def test_a_backup_is_the_owners_alone(tmp_path: Path) -> None:
     peer(tmp_path / "old", FakeAggregator.with_study()).close()
     await backup(PeerHome(tmp_path / "old"), tmp_path / "backup", evaluate=at_once)
     assert (tmp_path / "backup").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
+    peer(tmp_path / "old", FakeAggregator.with_study()).close()
+    await backup(PeerHome(tmp_path / "old"), tmp_path / "backup", evaluate=at_once)
     with pytest.raises(Refused, match="exists already"):
         await backup(PeerHome(tmp_path / "old"), tmp_path / "backup", evaluate=at_once)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from examples.clock import ClockFile, Party
 from tests.support.noted_program import CLOCK, KEEPER, live_by
+from tests.windows import wakeful as _wakeful  # noqa: F401, which mends what wakes a loop
 
 WAIT = "wait"
 """In place of `anonml`'s words: until this file is there."""

@@ -22,7 +22,8 @@ TESTS = (
     "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "sortedcontainers", "iniconfig", "pluggy", "packaging",
 )
 """Beside a peer's packages: what its tests need that run there."""
-PARQUET = ("pyarrow",)
+FORMATS = ("pyarrow", "tzdata", "openpyxl", "et-xmlfile")
+"""Of the extras `parquet` and `excel`."""
 PIP = (
     sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps",
 )
@@ -39,7 +40,7 @@ def packages(site: Path) -> None:
     """The wheels, and this checkout in place of ours."""
     peers = locked("locks/build.txt", "locks/peer.txt")
     more = locked("locks/test.txt")
-    wanted = [*peers.values(), *(entry for (name, _), entry in more.items() if name in (*TESTS, *PARQUET))]
+    wanted = [*peers.values(), *(entry for (name, _), entry in more.items() if name in (*TESTS, *FORMATS))]
     (lock := site / "lock.txt").write_text("".join(wanted))
     subprocess.run([*PIP, *WINDOWS, "--target", site, "-r", lock], check=True)
     (site / "anonml.pth").write_text(of_windows(ROOT) + "\n")

@@ -23,12 +23,13 @@ pytestmark = [
     pytest.mark.process, pytest.mark.browser, pytest.mark.timeout(1800), needs_windows,
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
+PROGRAM = "import anonml, tests.windows.wakeful; anonml.main()"
 
 
 @contextmanager
 def page_of(home: Path) -> Iterator[str]:
     """The link that a peer on Windows prints for its page, until the block ends."""
-    words = [WINE, PYTHON, "-m", "anonml", "peer", "open", "--no-browser", "--home", of_windows(home)]
+    words = [WINE, PYTHON, "-c", PROGRAM, "peer", "open", "--no-browser", "--home", of_windows(home)]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, cwd=ROOT, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as peer:
         assert peer.stdout is not None

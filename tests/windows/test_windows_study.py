@@ -30,7 +30,7 @@ from tests.windows import wine
 from tests.windows.commands import WAIT
 from tests.windows.wine import DISK, LINUX, WINDOWS, System, needs_windows
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), needs_windows]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), pytest.mark.xdist_group("study"), needs_windows]
 LENGTHS = {"enrol": 1200, "settle": 300, "collect": 1200}
 HISTOGRAM = course_of_three("Ein Kurs mit Umlauten: Größe").format(**LENGTHS)
 LOOK_SECONDS = "10"

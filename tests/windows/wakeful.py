@@ -1,31 +1,36 @@
-"""A plugin of pytest for Windows' Python: a loop of asyncio that looks again after a fifth of a second at the latest.
+"""Wakes asyncio's loops under Wine 8 as Windows does: a plugin of pytest, imported by other programs of these tests.
 
-Under Wine 8 a loop slept on now and then with work that was ready: what a thread had written to wake it was lost, in
-Windows' usual loop and in that of sockets. The page and single commands keep the usual one, in programs of their own.
+A thread wakes a loop by a byte through a pair of sockets. While one thread's send is not over, Wine refuses another's
+on the same socket (error 10035). asyncio takes that for a pair that is full, so for a loop that will wake anyway: it
+slept on with work that was ready. Windows takes both bytes. Here a byte is sent again until it is taken.
 """
 
 from __future__ import annotations
 
-import asyncio
-import selectors
 import sys
+import time
+from asyncio import proactor_events, selector_events
+from typing import Any
 
-LONGEST = 0.2
+TRIES, PAUSE = 1000, 0.001
+"""A send of one byte is over in far less than a second."""
 
 
-class Wakeful(selectors.SelectSelector):
-    """Waits for a bounded time."""
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """As its base does."""
-        return super().select(LONGEST if timeout is None else min(timeout, LONGEST))
+def wake(loop: Any) -> None:
+    """In place of the loop's own `_write_to_self`; from any thread."""
+    for _ in range(TRIES):
+        if (pipe := loop._csock) is None:
+            return
+        try:
+            pipe.send(b"\0")
+        except BlockingIOError:
+            time.sleep(PAUSE)
+        except OSError:  # the loop is closed meanwhile
+            return
+        else:
+            return
 
 
 if sys.platform == "win32":
-
-    class _Policy(asyncio.WindowsSelectorEventLoopPolicy):
-        @staticmethod
-        def _loop_factory() -> asyncio.AbstractEventLoop:
-            return asyncio.SelectorEventLoop(Wakeful())
-
-    asyncio.set_event_loop_policy(_Policy())
+    for _loop in (proactor_events.BaseProactorEventLoop, selector_events.BaseSelectorEventLoop):
+        setattr(_loop, "_write_to_self", wake)  # noqa: B010, which the types of asyncio do not know

@@ -108,6 +108,23 @@ async def test_connections_that_went_are_not_counted() -> None:
             assert (await asked(port, GET)).startswith(b"HTTP/1.1 200")
 
 
+async def test_a_door_that_closes_deafens_no_socket_that_comes_after_it() -> None:
+    """A socket opened at once got the descriptor of the door, which the loop took for one that it watched already."""
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    closed = door.Door(lambda: pytest.fail("nobody came"), [listening], Limits(connections=5))
+    await turns(1)
+    closed.close()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        loop.add_reader(ours, heard.set)
+        theirs.send(b"x")
+        await turns()
+        loop.remove_reader(ours)
+    assert heard.is_set() and listening.fileno() == -1
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 async def test_a_failed_accept_is_not_repeated_at_once_and_makes_room(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int

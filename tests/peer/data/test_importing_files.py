@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,10 @@ def test_csv(database: Path, write: Write, delimiter: str, name: str, newline: s
         (39, "Ann, B; C\tD", 1.5, "007", "integer", "text"),
         (40, "x\ny", None, "12", "integer", "text"),
     ]
+
+
+def test_an_imported_table_is_the_owners_alone(database: Path, write: Write) -> None:
+    import_file(database, write("people.csv", "age\n31\n"))
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
 
 
@@ -298,14 +303,14 @@ def test_sqlite_of_one_table_takes_the_name_given(database: Path, tmp_path: Path
     assert rows(database, "select * from mine") == [(1, "x"), (None, "2.5")]
 
 
-def test_sqlite_views_only_and_colliding_names(database: Path, tmp_path: Path) -> None:
-    for script in ("create view v as select 1", 'create table "a b" (x); create table a_b (x);'):
-        source = tmp_path / "other.db"
-        source.unlink(missing_ok=True)
-        sqlite3.connect(source).executescript(script).close()
-        with pytest.raises(Refused):
-            import_file(database, source)
-        assert rows(database, "select count(*) from sqlite_master") == [(0,)]
+@pytest.mark.parametrize("script", ["create view v as select 1", 'create table "a b" (x); create table a_b (x);'])
+def test_sqlite_views_only_and_colliding_names(database: Path, tmp_path: Path, script: str) -> None:
+    source = tmp_path / "other.db"
+    with closing(sqlite3.connect(source)) as made:
+        made.executescript(script)
+    with pytest.raises(Refused):
+        import_file(database, source)
+    assert rows(database, "select count(*) from sqlite_master") == [(0,)]
 
 
 def test_sqlite_damaged_in_the_middle_imports_nothing(database: Path, tmp_path: Path) -> None:

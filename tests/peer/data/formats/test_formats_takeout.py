@@ -152,7 +152,7 @@ def test_broken_activities_of_a_page(tmp_path: Path) -> None:
         + "s" * 300_000
         + "</div></div>"
     )
-    (tmp_path / "p.html").write_text(page.replace("</body>", broken + "</body>"))
+    (tmp_path / "p.html").write_text(page.replace("</body>", broken + "</body>"), encoding="utf-8")
     summary = import_file(tmp_path / "d.sqlite", tmp_path / "p.html", limits=ImportLimits(line_bytes=100_000))
     assert (summary.rows, summary.skipped, summary.skipped_lines) == (3, 2, (4, 5))
     assert summary.reasons == {"could not be read": 1, "longer than the limit": 1}
@@ -162,7 +162,7 @@ def test_broken_activities_of_a_page(tmp_path: Path) -> None:
 def test_a_page_made_to_be_slow_takes_linear_time(tmp_path: Path, part: str) -> None:
     """The square of 300,000 would take minutes; measured is a tenth of a second at most."""
     cell = '<div class="outer-cell"><div class="body-1">' + part * (300_000 // len(part))
-    (tmp_path / "p.html").write_text(takeout_html() + cell)
+    (tmp_path / "p.html").write_text(takeout_html() + cell, encoding="utf-8")
     with cheap(4):
         preview(tmp_path / "p.html")
 
