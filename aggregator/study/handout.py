@@ -183,7 +183,7 @@ Its words: {words(manifest.study_id)}
 Enrolment ends {instant(timetable.enrol_closes)}.
 Answers come until {instant(manifest.windows[-1].closes)}.
 Please keep your teller running until {instant(timetable.ends)}, and longer if its
-status says that the study waits. At least {manifest.cohort.minimum} people are in each sum.
+status says that the study waits. It begins if at least {manifest.cohort.minimum} people enrol.
 """
 
 

@@ -234,8 +234,10 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         yield f"{study.study.hex()[:8]} {short(manifest.title)}{fellow}: {study.stage}{members}"
         yield f"  words {words_of_study(study.study)}"
         yield f"  asked for by {short(manifest.contact)}, with the key {manifest.aggregator_key.hex()}"
-        few = f" (so few is for trials: {USUAL_COHORT} are usual)" if whole.minimum < USUAL_COHORT else ""
-        yield f"  at least {whole.minimum} members in a sum{few}; standard deviation of each teller's noise {noise:.3g}"
+        least = manifest.cohort.minimum
+        few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
+        yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
+        yield f"  standard deviation of each teller's noise {noise:.3g}"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
             yield f"  answers come until {instant(manifest.windows[-1].closes)}"

@@ -110,7 +110,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         world.study.hex()[:8],
         f"words {study['fingerprint']}",
         f"with the key {key}",
-        "at least 3 members in a sum",
+        "a sum has at least 3 of them",
         f"enrolment ends {instant(table.enrol_closes)}",
         f"answers come until {instant(study['answers_close'])}",
         f"at the latest {instant(study['needed_until'])}",
