@@ -30,6 +30,7 @@ from anon.machine.clock import elapsed_seconds
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.route import DirectRoute
 from anon.study.manifest import Manifest
+from anon.text.instants import instant
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.data.importing import import_rows
@@ -42,6 +43,8 @@ MOST = 1_000
 LOOKS_SECONDS = 30
 """How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
 MOST_AMOUNT = 1_000 * NANO
+SECONDS_EACH = 0.5
+"""For a person to join, and to send: some peers of one machine take a quarter of a second of its processor."""
 
 
 def join(app: typer.Typer) -> None:
@@ -59,7 +62,8 @@ def rehearse(
     Serve the study meanwhile. It ends when the study has: the report is on the desk then.
     """
     invites, manifest = finished(_invited(home, study, people))
-    Terminal().print(f"{len(invites)} made-up people take part; this goes on until the study is over.")
+    over = instant(manifest.timetable.ends)
+    Terminal().print(f"{len(invites)} made-up people take part until {over}: they join, answer, and look for their packets.")
     with TemporaryDirectory(prefix="anonml-rehearsal-") as folder, ExitStack() as opened:
         peers = _settled(Path(folder), invites, manifest)
         for peer in peers:
@@ -72,7 +76,8 @@ def rehearse(
 
 async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], Manifest]:
     async with AggregatorApp(existing(home)) as aggregator:
-        live = aggregator.study(pick(aggregator, study))
+        enrolling = [live.study.hex() for live in aggregator.studies() if live.phase == "enrolling"]
+        live = aggregator.study(pick(aggregator, study or (enrolling[0] if len(enrolling) == 1 else "")))
         manifest, served = live.manifest, aggregator.home.served_at()
         if manifest.addresses:
             raise Refused("others can reach this study, and its sum would hold made-up people; publish it --loopback")
@@ -82,6 +87,13 @@ async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], M
             raise Refused("nothing serves this study; start `anonml aggregator desk` first")
         where = address_of_links(served, manifest.address)
         number = people or manifest.cohort.minimum
+        lengths = [window.closes - window.opens for window in manifest.windows]
+        most = int(min(manifest.timetable.enrol_closes - time.time(), *lengths) / SECONDS_EACH)
+        if number > most:
+            raise Refused(
+                f"{number} people on one computer cannot join and send in the times of this study; take at most "
+                f"--people {most}, or publish it with longer to enrol and to send"
+            )
         drawn = number if manifest.cohort.admission == "invite" else 1
         return list(await aggregator.create_invites(live.study, drawn, where)) * (number // drawn), manifest
 

@@ -43,7 +43,7 @@ class SumStatus:
         """In a line: the stage, and what is known of the packets."""
         counts = (("taken", self.taken), ("accepted", self.accepted))
         known = ", ".join(f"{word} {count}" for word, count in counts if count is not None)
-        return f"round {self.round}, slot {self.slot}: {self.stage}" + (f"; packets {known}" if known else "")
+        return f"round {self.round + 1}, slot {self.slot + 1}: {self.stage}" + (f"; packets {known}" if known else "")
 
 
 @frozen
@@ -143,5 +143,5 @@ def _sum(
     elif taken is not None:
         accepted = accepted or 0
     told = {"stopped: tellers disagree": stopped, "done": noisy, "list signed": listed, "taking packets": taken}
-    stage = next((text for text, reached in told.items() if reached), "waiting")
+    stage = next((text for text, reached in told.items() if reached), "waiting" if running else "ended without a sum")
     return SumStatus(*place, stage, taken, accepted)

@@ -18,21 +18,21 @@ def _seen(folder: Path) -> str:
 
 def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Path) -> None:
     world = spared(tmp_path)
-    assert _seen(tmp_path) == "round 0, slot 0: waiting; packets taken 0, accepted 0"
+    assert _seen(tmp_path) == "round 1, slot 1: waiting; packets taken 0, accepted 0"
     statements = world.admit(AB, packets := world.packets())
-    assert _seen(tmp_path) == "round 0, slot 0: taking packets; packets taken 4, accepted 0"
+    assert _seen(tmp_path) == "round 1, slot 1: taking packets; packets taken 4, accepted 0"
     body = world.list_of(AB, world.settle(AB, statements) - {packets[0].tag})
-    assert _seen(tmp_path) == "round 0, slot 0: taking packets; packets taken 4, accepted 4"
+    assert _seen(tmp_path) == "round 1, slot 1: taking packets; packets taken 4, accepted 4"
     world.tellers[0].sign_list(world.at(AB), body)
-    assert _seen(tmp_path) == "round 0, slot 0: list signed; packets taken 4, accepted 3"
+    assert _seen(tmp_path) == "round 1, slot 1: list signed; packets taken 4, accepted 3"
     world.finished(AB, body)
-    assert _seen(tmp_path) == "round 0, slot 0: done; packets accepted 3"
+    assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
     world.tellers[0].finish(world.at(AB).study)
-    assert _seen(tmp_path) == "round 0, slot 0: done; packets accepted 3"
+    assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
 
 
 def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> None:
     world = spared(tmp_path)
     world.settle(AB, world.admit(AB, world.packets()))
     world.tellers[0].finish(world.at(AB).study)
-    assert _seen(tmp_path) == "round 0, slot 0: waiting"
+    assert _seen(tmp_path) == "round 1, slot 1: ended without a sum"
