@@ -32,3 +32,5 @@ def load_all() -> None:
     import peer.protocols.sum.oblivious
     import peer.protocols.sum.part
     import peer.protocols.trees  # noqa: F401  (loading them is all)
+
+    tuple(PROTOCOLS.designs.values())  # the code of each comes when it is asked for
