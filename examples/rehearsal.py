@@ -63,7 +63,7 @@ def rehearse(
     """
     invites, manifest = finished(_invited(home, study, people))
     over = instant(manifest.timetable.ends)
-    Terminal().print(f"{len(invites)} made-up people take part until {over}: they join, answer, and look for their packets.")
+    Terminal().print(f"{len(invites)} made-up people take part until {over}: join, answer, look for packets.")
     with TemporaryDirectory(prefix="anonml-rehearsal-") as folder, ExitStack() as opened:
         peers = _settled(Path(folder), invites, manifest)
         for peer in peers:

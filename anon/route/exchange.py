@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from anon.route.authorities import read_later
-
-with read_later():
-    import aiohttp
-
+import aiohttp
 from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 
 from anon.errors import NotConnected, Unreachable
