@@ -43,8 +43,8 @@ MOST = 1_000
 LOOKS_SECONDS = 30
 """How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
 MOST_AMOUNT = 1_000 * NANO
-SECONDS_EACH = 0.5
-"""For a person to join, and to send: some peers of one machine take a quarter of a second of its processor."""
+SECONDS_EACH = 1.0
+"""For a person to join, and to send: each takes half a second of the processor, which other programs use too."""
 
 
 def join(app: typer.Typer) -> None:
@@ -70,8 +70,11 @@ def rehearse(
             opened.callback(peer.close)
         finished(_live(peers, invites, manifest))
         ended = Counter(str(status.state) for peer in peers for status in peer.status())
-    told = ", ".join(f"{number} {state}" for state, number in ended.items())
-    Terminal().print(f"made-up people: {told}. The report is on the desk, or by `anonml aggregator report`.")
+    told = f"made-up people: {', '.join(f'{number} {state}' for state, number in ended.items())}."
+    if set(ended) != {"finished"}:
+        Terminal().print(f"{told} They found no result that holds their packets; `anonml aggregator status` says why.")
+        raise typer.Exit(1)
+    Terminal().print(f"{told} The report is on the desk, or by `anonml aggregator report`.")
 
 
 async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], Manifest]:
