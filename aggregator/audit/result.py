@@ -11,8 +11,8 @@ from attrs import field, frozen
 from anon.transparency.fingerprint import words
 
 UNSEEN = (
-    "no audit sees packets that were left out (each peer finds its own), invented members, when packets came, or tellers "
-    "that show each other their shares"
+    "no audit sees packets that were left out (each peer finds its own), invented members, when packets came, or "
+    "tellers that show each other their shares"
 )
 
 

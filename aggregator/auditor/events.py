@@ -58,8 +58,10 @@ class OutputEvent:
     def told(self, seen: OutputTable) -> str:
         """The event by the whole outputs that it guesses from, where those seen are few and short; else its words."""
         codes, rows = np.unique(seen.whole, return_index=True)
-        outputs = [seen.told[code] for code in codes]
-        if len(codes) > _FEW or max(map(len, outputs), default=0) > _SHORT:
+        if len(codes) > _FEW:
+            return self.words()
+        outputs = [seen.told.get(code, "") for code in codes]
+        if not all(0 < len(output) <= _SHORT for output in outputs):
             return self.words()
         cells = cells_of(self.reading.column(seen), self.edges)[rows]
         lists = [
