@@ -34,7 +34,7 @@ def unlink_file(path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """What a file holds. Raises `FileNotFoundError`, and `Refused` where another program shares it with nobody."""
+    """The content of a file. Raises `FileNotFoundError`, and `Refused` where another program shares it with nobody."""
     return once_closed(path.read_bytes, path)
 
 
