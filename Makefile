@@ -100,8 +100,8 @@ test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the 
 	@echo "left out: a peer on Windows (make windows, which CI runs), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
 windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: whole studies, its page, and a peer's own tests
-	@$(call pytest,$(BIN)/python) -m "not soak" -n 2 --dist loadgroup tests/windows
-	@echo "left out: the zip for Windows, a death at every crash point, Tor (the soak)"
+	@$(call pytest,$(BIN)/python) -m "not soak" -n 2 --dist load tests/windows
+	@echo "left out: the zip for Windows, a death at every crash point, a synchronised folder, Tor (the soak)"
 
 timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
 	@$(call pytest,$(BIN)/python) -m "timed and not soak"

@@ -33,6 +33,11 @@ def unlink_file(path: Path) -> None:
     once_closed(lambda: path.unlink(missing_ok=True), path)
 
 
+def read_file(path: Path) -> bytes:
+    """The content of a file. Raises `FileNotFoundError`, and `Refused` where another program shares it with nobody."""
+    return once_closed(path.read_bytes, path)
+
+
 def once_closed(act: Callable[[], T], path: Path) -> T:
     """The result of what is done to a file of ours, tried again. Raises `Refused` where that stays open."""
     for _ in range(TRIES):

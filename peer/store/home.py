@@ -17,6 +17,7 @@ from anon.crypto.nacl import passphrase_key
 from anon.errors import Malformed, Refused, of_the_system
 from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
+from anon.storage.open_elsewhere import read_file
 from anon.storage.private_files import held_private, write_private
 from anon.study.structuring import make_converter, structure
 from anon.text.foreign import whole_place
@@ -149,7 +150,7 @@ class PeerHome:
         """The stored settings, or the defaults. Raises `Damaged` for what is no JSON object, `Malformed` for unknown
         keys or wrong kinds."""
         try:
-            text = self.settings_path.read_bytes()
+            text = read_file(self.settings_path)
         except FileNotFoundError:
             return Settings()
         with reading(self.settings_path, SETTINGS_KEPT, Term("not JSON")):

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from tests.windows import wine
 from tests.windows.commands import WAIT
 from tests.windows.wine import DISK, LINUX, WINDOWS, System, needs_windows
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), pytest.mark.xdist_group("study"), needs_windows]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), needs_windows]
 LENGTHS = {"enrol": 1200, "settle": 300, "collect": 1200}
 HISTOGRAM = course_of_three("Ein Kurs mit Umlauten: Größe").format(**LENGTHS)
 LOOK_SECONDS = "10"
@@ -251,25 +251,15 @@ def demand_found_again(seen: Seen, studies: int) -> None:
     assert len(seen.audits) == studies
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def test_studies_of_windows_and_linux_go_from_a_file_to_packets_found_again_and_predictions(tmp_path: Path) -> None:
+    """One packet each, charged once, also of a member whose programs were killed on the way. Windows predicts as Linux
+    does, and names times by UTC and not by its own long names."""
     shutil.rmtree(HERE, ignore_errors=True)
-    found = asyncio.run(play(tmp_path_factory.mktemp("windows"), deaths=DEATHS, with_sum=True))
-    yield found
+    seen = asyncio.run(play(tmp_path / "study", deaths=DEATHS, with_sum=True))
     shutil.rmtree(HERE.parent, ignore_errors=True)
-
-
-def test_every_packet_of_windows_and_linux_is_accepted_and_found_again(seen: Seen) -> None:
-    """Also those of a member whose programs were killed on the way: one packet each, charged once."""
     demand_found_again(seen, 2)
-
-
-def test_windows_predicts_for_its_owner_as_linux_does(seen: Seen) -> None:
     own = [found["probability"] for mine in seen.predictions for (found,) in mine[:1]]
     assert all(0 <= one <= 1 for one in own) and len(own) == 3
-
-
-def test_consent_names_times_by_utc_and_not_by_windows_long_names(seen: Seen) -> None:
     assert "UTC" in "".join(seen.consents)
     assert not [text for text in seen.consents if "Standard Time" in text or "Daylight" in text]
 

@@ -6,6 +6,7 @@ Each group is a program of its own.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -45,16 +46,28 @@ COMMON = "not (soak or slow or process or tor or browser or postgres or timed)"
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_peers_tests_pass_on_windows(group: str) -> None:
+    assert len(NOT_THERE) <= 10
+    assert passed(GROUPS[group], COMMON) > len(GROUPS[group])
+
+
+@pytest.mark.soak
+def test_a_home_on_windows_lives_beside_a_program_that_shares_nothing() -> None:
+    assert passed(("windows/system_there",), "soak") == 1
+
+
+def passed(files: Sequence[str], marked: str) -> int:
+    """The number of tests in these files, all of which passed on Windows."""
+
     async def run() -> str:
         plugins = ("-p", "no:cacheprovider", "-p", "tests.windows.wakeful")
-        words = (*plugins, "-o", "timeout_method=thread", "--tb=short", "-m", COMMON)
+        words = (*plugins, "-o", "timeout_method=thread", "--tb=short", "-m", marked)
         left_out = " and ".join(f"not ({name})" for name in NOT_THERE)
-        files = [f"tests/{name}.py" for name in GROUPS[group]]
-        done = await finish(await WINDOWS.start("-m", "pytest", *words, "-k", left_out, *files), CODE_PAGE, LONGEST)
+        named = [f"tests/{name}.py" for name in files]
+        done = await finish(await WINDOWS.start("-m", "pytest", *words, "-k", left_out, *named), CODE_PAGE, LONGEST)
         assert done.code == 0, done.out[-6000:] + done.err[-2000:]
         return done.out
 
-    assert len(NOT_THERE) <= 10
     with booted():
         said = asyncio.run(run())
-    assert int(said.rpartition(" passed")[0].split()[-1]) > len(GROUPS[group]) and "skipped" not in said, said[-2000:]
+    assert "skipped" not in said, said[-2000:]
+    return int(said.rpartition(" passed")[0].split()[-1])
