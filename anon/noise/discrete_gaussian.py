@@ -5,11 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from attrs import field
+from attrs import field, frozen
 
 from anon.noise.bernoulli import Coins, RandomBytes
 from anon.noise.discrete_laplace import laplace
-from anon.values import frozen
 
 
 @frozen

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attrs import field
+from attrs import field, frozen
 
 from anon.noise.bernoulli import Coins, RandomBytes
-from anon.values import frozen
 
 
 @frozen

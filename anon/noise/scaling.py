@@ -7,9 +7,7 @@ from fractions import Fraction
 from math import isfinite, isqrt
 from typing import Literal
 
-from attrs import field
-
-from anon.values import frozen
+from attrs import field, frozen
 
 Neighbours = Literal["add-remove", "replace-one"]
 """The change that is hidden: one person's vector is left out or put in, or is replaced by another person's."""
