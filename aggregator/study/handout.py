@@ -129,7 +129,7 @@ Students' privacy then rests on you: you give your teller's folder to nobody,
 and not to us either.
 
 If you run a teller already, keep it: skip steps 1 and 2, and give it step 3's
-first line alone.
+first line alone{", with its own folder" if self.here else ""}.
 
 1. Install the program from the file that we give you{tor}:
    pipx install './{wheel()}'

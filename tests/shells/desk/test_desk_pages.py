@@ -203,7 +203,7 @@ async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None
     shown = json.loads((await desk.get(f"{_at(desk)}/model.json")).text)["shown"]
     assert ("take this model as no better than the base rate" in said) is (shown is False)
     assert "Read the report" in said and "kept for" in said
-    assert "collection (done)" in said and "Nobody can close, train or publish earlier" in said
+    assert "collection (done)" in said and "Nobody can end enrolment or sending earlier" in said
     await desk.post(f"{_at(desk)}/audit")
     await desk.post(f"{_at(desk)}/forecast")
     for _ in range(300):
