@@ -221,8 +221,6 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
 
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
     from anon.kit.terminal.foreign import short
-    from anon.protocols.cost_words import cost_in_words
-    from anon.protocols.installed import PROTOCOLS
     from anon.study.features import USUAL_COHORT
     from anon.teller.overview import OVER
     from anon.text.instants import instant
@@ -239,8 +237,6 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
-        with suppress(Malformed):  # of a protocol that this program does not have
-            yield f"  costs each member {cost_in_words(PROTOCOLS.carried(manifest))}"
         yield f"  standard deviation of each teller's noise {noise:.3g}"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
