@@ -138,11 +138,11 @@ first line alone{", with its own folder" if self.here else ""}.
 3. Let it serve us, and leave it running:
    anonml teller allow {self.key}{folder}
    anonml teller serve{folder}
-4. Send us the three lines that this prints, without its words, and until when
-   you can keep your teller running:
+4. Send us the first two lines that this prints, its name and its address, and
+   until when you can keep it running:
    anonml teller words{folder}
-5. Put its twelve words on a page of your own, and tell us where that is.
-   Students compare them before they say yes.
+5. Put its twelve words on a page of your own, and tell us where that is. Do
+   not send us the words: students compare them before they say yes.
 {_HERE if self.here else ""}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}

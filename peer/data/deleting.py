@@ -25,6 +25,8 @@ PATIENCE_SECONDS = 10.0
 IN_MEMORY = 256 * 2**20
 """Bytes of a data file that is written anew by way of memory; a larger one takes a temporary file of SQLite's, which
 has no name and holds only what stays."""
+_DATA = ("-wal", "")
+"""The ends of the names of files that hold rows."""
 _BUSY = say(
     "the data file is in use: an import or a command that reads your tables is under way; wait until it has "
     "ended, and repeat this"
@@ -100,9 +102,11 @@ def delete_all(
     else:
         with _alone(database, patience):
             before()
-            if not hinders():  # within: closing the file drops its locks; where an open file stays, it is closed first
-                _remove(database, ("-wal", ""))
-    _remove(database, ("-wal", "", "-shm", "-journal"))
+            if not hinders():  # within: closing the file drops its locks
+                _remove(database, _DATA)
+        if hinders():  # an open file stays there, so it is closed first
+            _remove(database, _DATA)
+    _remove(database, ("-wal", "-shm", "-journal"))
 
 
 def _remove(database: Path, endings: Sequence[str]) -> None:

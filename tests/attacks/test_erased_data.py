@@ -13,6 +13,8 @@ import pytest
 from anon.errors import Refused
 from anon.protocols.models.tables import from_json
 from anon.queries.sandbox import plain_tables_of
+from anon.storage.open_elsewhere import hinders
+from anon.storage.overwriting import remove_file
 from peer.app import PeerApp
 from peer.data.deleting import delete_all, delete_table
 from peer.data.importing import import_rows
@@ -44,6 +46,24 @@ def data(tmp_path: Path) -> Path:
 
 
 # The owner's tables
+
+
+@pytest.mark.skipif(hinders(), reason="there the file is removed once it is closed, and a sentence says so")
+def test_data_imported_just_after_all_was_erased_stay(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock goes with the file: from then on another program may begin a new one."""
+
+    imported = False
+
+    def removed(path: Path) -> None:
+        nonlocal imported
+        remove_file(path)
+        if path == data and not imported:
+            imported = True
+            import_rows(data, "person", COLUMNS, [(1, "some", 0)])
+
+    monkeypatch.setattr("peer.data.deleting.remove_file", removed)
+    delete_all(data)
+    assert plain_tables_of(data) == {"person": COLUMNS}
 
 
 def test_a_replaced_table_leaves_nothing(data: Path) -> None:

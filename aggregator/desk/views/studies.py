@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -91,7 +92,7 @@ class Pages(FormPages, InvitePages):
             limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
             lower=lower_limit(live.manifest),
             notice=teller_notice(live.manifest),
-            home=self._aggregator.home.path,
+            home=shlex.quote(str(self._aggregator.home.path)),
             again=self._drafts.of_study(live.study.hex()) is not None,
             most_invites=MOST_INVITES,
         )
