@@ -35,6 +35,13 @@ async def test_a_study_of_others_and_one_that_nothing_serves_are_refused(
         await _invited(tmp_path, "", 0)
 
 
+async def test_more_people_than_the_times_allow_are_refused_and_the_only_open_study_is_taken(tmp_path: Path) -> None:
+    async with AggregatorApp(tmp_path, processes=0) as app:
+        await app.create_study(PROTOCOLS.proposal(study_text().replace('enrol = "100s"', 'enrol = "1h"')), "")
+        with app.home.place("127.0.0.1:8750"), pytest.raises(Refused, match="take at most --people 100,"):
+            await _invited(tmp_path, "", 101)
+
+
 @pytest.mark.parametrize("text", [study_text(minimum=3), sum_study(MOMENTS)], ids=["histogram", "sum"])
 def test_limits_and_rows_of_made_up_people_suit_the_study(tmp_path: Path, text: str) -> None:
     manifest = resolve(parse_proposal(text), KEYS, 1_800_000_000)

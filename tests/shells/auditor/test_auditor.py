@@ -18,7 +18,7 @@ from aggregator.auditor.domain import MOST_PAIRS, pairs, parse_domain
 from aggregator.auditor.events import learn
 from aggregator.auditor.page import AuditPage
 from aggregator.auditor.runner import packed, unpacked
-from aggregator.auditor.search import audit_black_box
+from aggregator.auditor.search import AuditVerdict, audit_black_box
 from aggregator.auditor.table import OutputTable, all_readings
 from aggregator.auditor.target import AuditTarget, read_pairs, read_target
 from anon.errors import AnonmlError, InvalidValue, Malformed
@@ -268,6 +268,20 @@ def test_what_nobody_said_is_asked_for() -> None:
             broken()
     with pytest.raises(InvalidValue, match="--pair"):
         read_pairs(["[1, 2, 3]"])
+
+
+def test_a_finding_names_few_outputs_and_all_counts_that_its_epsilon_is_of() -> None:
+    """Random response of three answers, which keeps its claim: its last stage joins three counts."""
+    draw, coins, claim = random.Random(3), np.random.default_rng(3), PrivacyClaim(2.0)
+    box = FunctionBox(lambda x: x if draw.random() < 0.6 else draw.choice([y for y in range(3) if y != x]))
+    best = audit_black_box(box, claim, [(0, 1)], coins, lambda: 0.0, 12_000).best
+    assert best is not None and best.words == "the output is 0 (the first), 1 (the second)"
+    assert len(best.parts) == 3 and best.parts[-1][1] == best.counts
+    assert lower_epsilon(best.parts, 0.0, best.error) == best.epsilon > 0.5
+    verdict = AuditVerdict(claim, 1e-9, 12_000, 1, 3, best, best.epsilon)
+    page = AuditPage(AuditTarget("m", pairs=((0, 1),)), verdict, "3.11").page()
+    assert all(f"{counts.right:,} times" in page and f"{counts.wrong:,} times" in page for _, counts in best.parts)
+    assert "Stouffer's sum joins the 3" in page and "the pairs that were named" in page
 
 
 def test_a_page_has_a_program_that_repeats_the_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
