@@ -48,7 +48,6 @@ def data(tmp_path: Path) -> Path:
 # The owner's tables
 
 
-@pytest.mark.skipif(hinders(), reason="there the file is removed once it is closed, and a sentence says so")
 def test_data_imported_just_after_all_was_erased_stay(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock goes with the file: from then on another program may begin a new one."""
 

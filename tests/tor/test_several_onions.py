@@ -119,7 +119,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             await staff.start()
             slowness = max(1.0, (time.monotonic() - began) / QUIET)
             lengths = {
-                name: ceil(slowness * length) for name, length in {"enrol": 8, "settle": 3, "collect": 12}.items()
+                name: ceil(slowness * length) for name, length in {"enrol": 12, "settle": 3, "collect": 30}.items()
             }
             (folder / "study.toml").write_text(onion_study("Two", ONE_PACKET, "open", **lengths, margin=1))
             study = await anonml("study", "publish", folder / "study.toml", "--home", staff.home)
