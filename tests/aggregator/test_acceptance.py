@@ -191,6 +191,7 @@ async def test_no_packet_is_taken_after_counting_whatever_the_clock_says(
     assert await running.live.submit(sealed(running.live, peer.packet())) == "window-closed"
 
 
+@pytest.mark.slow
 async def test_no_packet_is_taken_once_another_process_counted_its_window(
     collecting: tuple[World, list[FakePeer]],
 ) -> None:
@@ -201,6 +202,7 @@ async def test_no_packet_is_taken_once_another_process_counted_its_window(
     assert await running.live.tools.packets.counts(running.live.study) == {}
 
 
+@pytest.mark.slow
 async def test_before_credentials_no_window_is_open(collecting: tuple[World, list[FakePeer]]) -> None:
     running, (peer, *_) = collecting
     intake = running.live.packet_intake

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.support.world import World, sealed
 
 
+@pytest.mark.slow
 async def test_a_packet_that_came_in_time_is_accepted_though_its_batch_is_judged_late(running: World) -> None:
     first, second = await running.enrol(2)
     await running.close_enrolment([first, second])

@@ -115,6 +115,7 @@ async def test_a_transcript_that_broke_off_is_made_anew(tmp_path: Path, database
         assert wrong.content not in await contents_of(live, "transcript"), "what is signed stays"
 
 
+@pytest.mark.slow
 async def test_buckets_that_another_process_put_are_not_signed(tmp_path: Path, database_url: str) -> None:
     async with in_memory(tmp_path / "home", study_text(), database_url=database_url) as world:
         live = world.live

@@ -26,6 +26,7 @@ def running(on_each_dialect: World) -> World:
     return on_each_dialect
 
 
+@pytest.mark.slow
 async def test_the_same_bytes_are_accepted_again_also_after_closing(running: World) -> None:
     peer, other = await running.enrol(2)
     assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
@@ -51,6 +52,7 @@ async def test_an_unknown_invite_is_refused(running: World, code: str) -> None:
     assert await running.live.enrol(FakePeer(running.live.manifest, code).sealed_enrolment()) == "unknown-invite"
 
 
+@pytest.mark.slow
 async def test_nobody_new_after_closing(running: World) -> None:
     peers = await running.enrol(2)
     late = FakePeer(running.live.manifest, running.invites[5].code)
@@ -87,6 +89,7 @@ async def test_erasure_leaves_no_row_about_who_enrolled_or_left(running: World) 
     assert [await running.rows(f"SELECT count(*) FROM {name}") for name in about_members] == [[(0,)]] * 5
 
 
+@pytest.mark.slow
 async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: World) -> None:
     first, second = await running.enrol(2)
     hasty = FakePeer(running.live.manifest, running.invites[2].code)
@@ -108,6 +111,7 @@ async def test_a_withdrawal_while_the_enrolments_proof_is_checked_strikes_the_ke
     assert await running.app._tools.enrolments.count(running.live.study) == 0
 
 
+@pytest.mark.slow
 async def test_a_flood_of_invented_withdrawals_is_bounded_and_hinders_no_member(
     running: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +129,7 @@ async def test_a_flood_of_invented_withdrawals_is_bounded_and_hinders_no_member(
     assert await running.app._tools.enrolments.count(running.live.study) == 0
 
 
+@pytest.mark.slow
 async def test_leaving_is_for_members_before_closing(running: World) -> None:
     peers = await running.enrol(2)
     stranger = FakePeer(running.live.manifest)

@@ -114,6 +114,7 @@ def _noting(said: list[str]) -> Callable[..., object]:
     return noted
 
 
+@pytest.mark.slow
 async def test_rows_are_counted_when_enrolment_closes_and_at_no_tick_before(
     running: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

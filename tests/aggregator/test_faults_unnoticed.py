@@ -217,6 +217,7 @@ async def test_an_enrolment_that_is_gone_while_its_bucket_is_made_stops_the_rost
             _ = [one async for one in roster_buckets(world.live, b"".join([*keys, bytes(32)]))]
 
 
+@pytest.mark.slow
 async def test_enrolments_that_are_not_those_of_the_signed_roster_get_no_credentials(few: None, tmp_path: Path) -> None:
     """A row that was changed together with its check: no digest of its own tells it."""
     async with in_memory(tmp_path / "home", study_text()) as world:

@@ -45,6 +45,7 @@ def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
         home.load_secrets(b"\1" * 32)
 
 
+@pytest.mark.slow
 async def test_what_was_recorded_opens_until_its_study_is_erased_and_never_after(tmp_path: Path) -> None:
     """Once its retention is over no file of the home holds the secret of its sealing key."""
     async with in_memory(tmp_path / "home", study_text()) as running:
@@ -65,6 +66,7 @@ def _files(home: Path) -> list[bytes]:
     return [path.read_bytes() for path in home.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 async def test_a_backup_restores_keys_and_studies(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         peers = await running.enrol(2)
@@ -112,6 +114,7 @@ def test_enrolments_and_packets_share_no_table() -> None:
     assert not set(enrol_store.TABLES.tables) & set(packet_store.TABLES.tables)
 
 
+@pytest.mark.slow
 async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running: World) -> None:
     await running.collected(6)
     path = running.app.home.database
@@ -140,6 +143,7 @@ async def test_a_document_is_never_signed_twice(on_each_dialect: World) -> None:
     assert await studies.body(on_each_dialect.live.study, 1) == b"one story"
 
 
+@pytest.mark.slow
 async def test_the_score_value_is_hidden_until_collection_has_closed(on_each_dialect: World) -> None:
     peers = await on_each_dialect.enrol(2)
     await on_each_dialect.close_enrolment(peers)

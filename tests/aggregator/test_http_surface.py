@@ -341,6 +341,7 @@ async def _cut_off(reader: asyncio.StreamReader) -> None:
         await reader.readexactly(64 * 2**20)
 
 
+@pytest.mark.slow
 async def test_who_reads_slowly_holds_no_copy_of_a_document(
     running: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ async def test_bad_credentials_in_the_decoys_alone_stop_the_peer_with_evidence(t
     assert isinstance(proof, BadBucket) and proof.bucket != own
 
 
+@pytest.mark.slow
 async def test_an_honest_aggregator_cannot_be_accused(tmp_path: Path) -> None:
     aggregator, _app = await closed(tmp_path)
     roster, credentials = aggregator.made[1], aggregator.made[3]

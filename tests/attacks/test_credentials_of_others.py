@@ -115,6 +115,7 @@ async def test_a_good_credential_for_the_victim_alone_stops_all_and_is_proven(
     assert command.anonml("aggregator", "audit", directory).code != 0
 
 
+@pytest.mark.slow
 async def test_the_evidence_is_still_there_after_a_restart_and_is_exported(tmp_path: Path, command) -> None:
     aggregator = FakeAggregator.with_study()
     (app,) = await joined(tmp_path, aggregator, 1)
@@ -248,6 +249,7 @@ def test_a_sample_always_holds_the_own() -> None:
     assert 15 <= seen.count(7) <= 75  # binomial(120, 4/11), mean 44, deviation 5.3: false alarm under 1e-7
 
 
+@pytest.mark.slow
 async def test_a_peer_that_samples_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anon.transparency.closing.MOST_CHECKED", 8)
     aggregator = FakeAggregator.with_study()
@@ -264,6 +266,7 @@ async def test_a_peer_that_samples_stops_too(tmp_path: Path, monkeypatch: pytest
     assert aggregator.sent("packets") == []
 
 
+@pytest.mark.slow
 async def test_the_list_of_a_real_aggregator_is_good_after_repeated_refused_and_withdrawn_enrolments(
     tmp_path: Path,
 ) -> None:

@@ -177,6 +177,7 @@ async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_
         await app.__aexit__()
 
 
+@pytest.mark.slow
 async def test_a_damaged_enrolment_costs_that_one_enrolment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         peers = await running.enrol(PEERS)

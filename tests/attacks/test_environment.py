@@ -99,6 +99,7 @@ async def test_a_worker_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
         workers.close()
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_secrets_out_before_anything_else() -> None:
     program = textwrap.dedent(
         """

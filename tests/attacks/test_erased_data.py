@@ -13,7 +13,6 @@ import pytest
 from anon.errors import Refused
 from anon.protocols.models.tables import from_json
 from anon.queries.sandbox import plain_tables_of
-from anon.storage.open_elsewhere import hinders
 from anon.storage.overwriting import remove_file
 from peer.app import PeerApp
 from peer.data.deleting import delete_all, delete_table
@@ -167,6 +166,7 @@ def test_rows_of_people_lie_in_the_home_and_go_with_the_prediction(
 
 
 @pytest.mark.parametrize("text", [DECLARED, PAPER])
+@pytest.mark.slow
 async def test_an_ended_study_leaves_nothing_but_its_receipt(tmp_path: Path, text: str) -> None:
     """Snapshot, packets, secrets and the times of packets: also in free pages and in the log."""
     aggregator = FakeAggregator.with_study(text)

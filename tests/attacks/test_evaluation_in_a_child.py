@@ -92,6 +92,7 @@ def test_a_hog_is_over_and_took_nothing_of_this_process(tmp_path: Path, query: s
 
 
 @LINUX
+@pytest.mark.slow
 def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path) -> None:
     request = asking(table(tmp_path / "data.sqlite"), FOREVER)._replace(bounds=Bounds(steps=10**12))
     with process._SERVER.begin(20.0) as channel:

@@ -80,6 +80,7 @@ def test_a_default_that_no_row_holds_is_not_written_for_each_row(tmp_path: Path)
     assert plain_tables_of(own) == {}
 
 
+@pytest.mark.slow
 def test_an_honest_database_stays_far_below_the_bound(tmp_path: Path) -> None:
     """The smallest rows there are: nothing but a row's number."""
     file, own = tmp_path / "small.sqlite", tmp_path / "data.sqlite"

@@ -61,6 +61,7 @@ def test_the_kinds_of_lies_are_enough_and_those_not_seen_are_few() -> None:
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
+@pytest.mark.slow
 def test_a_lie(name: str) -> None:
     assert seen(drawn(name, 0)) is KINDS[name].sight
 
@@ -82,6 +83,7 @@ def honest(number: int) -> Forge:
 
 
 @pytest.mark.parametrize("number", every(2, range(4)))
+@pytest.mark.slow
 def test_an_honest_study_raises_nothing(number: int) -> None:
     result = honest(2 * number).audited()
     assert sight_of(result) is Sight.NONE and result.report_checked, result.lines()

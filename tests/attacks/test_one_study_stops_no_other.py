@@ -179,6 +179,7 @@ async def test_a_fault_of_a_step_is_told_and_stops_no_other_study(
     assert "cannot go on" not in living.told(living.faulty)[1]
 
 
+@pytest.mark.slow
 async def test_a_run_that_ends_by_itself_ends_with_the_fault_that_remains(
     living: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

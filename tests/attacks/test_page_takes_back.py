@@ -226,6 +226,7 @@ asyncio.run(upload())
 """
 
 
+@pytest.mark.slow
 async def test_what_a_killed_page_left_goes_when_the_next_one_begins_and_a_living_ones_stays(tmp_path: Path) -> None:
     words = [sys.executable, "-c", _UPLOADS, str(tmp_path), TEXT]
     page = subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])

@@ -85,6 +85,7 @@ async def _predicted(page: Visited, watched: Watched) -> None:
     watched.demand("unfit", len(watched.calls["unfit"]))
 
 
+@pytest.mark.slow
 async def test_queries_that_take_all_of_their_time_leave_every_other_page_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def sockets_of_this_process() -> set[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel's list of sockets is missing")
+@pytest.mark.slow
 async def test_nothing_of_pairing_is_in_the_network(tmp_path: Path) -> None:
     before = sockets_of_this_process()
     async with phoned(tmp_path) as phone:
@@ -170,6 +171,7 @@ def test_the_name_of_a_phones_file_is_one_plain_name(name: str) -> None:
     assert re.fullmatch(r"[\w\- ()][\w.\- ()]{0,99}", plain, re.ASCII) and plain not in (".", "..")
 
 
+@pytest.mark.slow
 async def test_files_with_hostile_names_stay_where_files_wait(tmp_path: Path) -> None:
     async with phoned(tmp_path, waiting=len(NAMES)) as phone:
         before = {path for path in tmp_path.rglob("*") if "incoming" not in path.parts}

@@ -60,6 +60,7 @@ def test_a_long_text_is_not_made_for_each_row_that_names_it(tmp_path: Path) -> N
     assert pa.default_memory_pool().max_memory() - before < 64 * MIB
 
 
+@pytest.mark.slow
 def test_one_text_in_each_of_three_million_rows_is_refused(tmp_path: Path) -> None:
     file = _written(tmp_path / "rows.parquet", _one_text(60_000, 3_000_000))
     assert file.stat().st_size < 10_000

@@ -63,6 +63,7 @@ def test_only_the_shared_sandbox_runs_a_studys_query() -> None:
     assert users == {"anon/queries/lint.py", "anon/queries/sandbox.py"}
 
 
+@pytest.mark.slow
 def test_strangers_queries_run_here_only_over_a_file_of_people() -> None:
     """The page, a backup and the consent screen live in the process that holds the keys: they ask the child as well."""
     users = {

@@ -269,6 +269,7 @@ async def test_erasing_everything_leaves_the_ledger_and_not_one_byte_of_the_rest
     assert all(aggregator.sent("packets") == [] for aggregator in list(aggregators.values())[1:])
 
 
+@pytest.mark.slow
 async def test_an_erased_home_goes_on_with_the_budget_that_is_left(tmp_path: Path) -> None:
     app, _, _ = await _full_home(tmp_path)
     held, home = app.budget().available, app._home
@@ -285,6 +286,7 @@ async def test_an_erased_home_goes_on_with_the_budget_that_is_left(tmp_path: Pat
     assert app.store.state(aggregator.study) is State.FINISHED
 
 
+@pytest.mark.slow
 async def test_erasing_that_was_killed_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, _, needles = await _full_home(tmp_path)
     with app.taking_back() as mine:
@@ -329,6 +331,7 @@ async def test_a_study_whose_manifest_is_refused_by_now_keeps_nothing_from_being
     assert app.store.state(old) is State.WITHDRAWN and traces(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_every_kind_of_file_of_a_home_has_a_fate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All files that appear in a home while a peer lives there: one that is new must say whether it goes."""
     app, _, _ = await _full_home(tmp_path)

@@ -69,6 +69,7 @@ async def test_a_study_of_an_earlier_version_admits_as_many_as_its_documents_hav
         assert await running.live.enrol(third.sealed_enrolment()) == "roster-full"
 
 
+@pytest.mark.slow
 async def test_a_roster_that_is_too_long_ends_its_study_in_words_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

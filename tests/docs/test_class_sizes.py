@@ -53,6 +53,7 @@ def test_the_rule_of_thumb_is_what_was_measured(many: str, asked: str) -> None:
     assert all(found[50, epsilon] < HOPELESS for epsilon in EPSILONS)
 
 
+@pytest.mark.slow
 def test_a_group_that_tellers_add_up_for_is_measured_alike() -> None:
     """The same made-up people, in a group and at an epsilon at which nothing is found without tellers."""
     blank = dict.fromkeys(COLUMNS)

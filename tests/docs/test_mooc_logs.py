@@ -65,6 +65,7 @@ def test_browser_events_hold_text_and_server_events_an_object(records: list[dict
             assert isinstance(event, dict)
 
 
+@pytest.mark.slow
 def test_all_kinds_of_events_occur(records: list[dict[str, Any]]) -> None:
     found = Counter((record["event_source"], record["event_type"]) for record in records)
     browser = ("play_video", "pause_video", "seek_video", "stop_video", "seq_next", "seq_goto", "page_close")
@@ -75,6 +76,7 @@ def test_all_kinds_of_events_occur(records: list[dict[str, Any]]) -> None:
     assert found["server", "showanswer"] > 0
 
 
+@pytest.mark.slow
 def test_checked_problems_tell_a_consistent_story(cohort: list[Student]) -> None:
     for student in cohort:
         attempts: Counter[str] = Counter()

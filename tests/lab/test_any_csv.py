@@ -81,6 +81,7 @@ def test_a_long_name_is_cut_and_no_other_has_the_cut_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.slow
 def test_it_is_simulated_without_a_study_file(tmp_path: Path, epsilon: float) -> None:
     data, test = write(tmp_path / "a.csv"), write(tmp_path / "b.csv", seed=2)
     arguments = ["--data", str(data), "--label", "left", "--positive", "yes", "--epsilon", str(epsilon),
@@ -134,6 +135,7 @@ def test_degenerate_files_end_in_a_model_or_a_refusal(
         assert result.ece_mean < 0.25, "a confident model of noise"
 
 
+@pytest.mark.slow
 def test_ten_million_peers_take_no_memory(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 2_000)
     proposal = infer_study(path, "left", ["yes"], 1.0).proposal

@@ -150,6 +150,7 @@ def test_a_trusted_party_comes_near_to_no_privacy_and_learns_nothing_where_nothi
     assert 0.85 < telling < 0.92 and 0.45 < empty < 0.55
 
 
+@pytest.mark.slow
 def test_a_trusted_party_adds_noise_for_the_epsilon_it_is_given() -> None:
     study = parse_proposal(study_text("bits").replace("bins = 3", "cuts = [30, 50]"))
     plan, people, test = plan_of(study, 1), crowd(60), crowd(2000, seed=2)

@@ -94,6 +94,7 @@ FINE: dict[str, tuple[bytes, str, str, str]] = {
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("case", every(6, FINE))
+@pytest.mark.slow
 def test_odd_files_end_in_a_result(tmp_path: Path, case: str) -> None:
     data, label, positive, note = FINE[case]
     found = run(tmp_path / "people.csv", data, label, positive)

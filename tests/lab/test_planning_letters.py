@@ -105,6 +105,7 @@ def test_parties_are_planned_with_their_own_work() -> None:
     assert rounds is not None and len(letters_plan(rounds, 10)) == len(rounds.surveys) + 1 > 2
 
 
+@pytest.mark.slow
 def test_the_noise_in_a_mean_weight_follows_from_parties_and_epsilon() -> None:
     one, half = (with_rounds(of_parties(), epsilon) for epsilon in (1.0, 0.5))
     masked = with_rounds(parse_proposal(masks_study(AVERAGING, many())), 1.0)

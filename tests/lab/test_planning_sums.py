@@ -97,6 +97,7 @@ def test_a_plan_of_what_staff_expect_names_the_design_that_starts_from_it() -> N
     assert 'kind = "rule"' not in " ".join(found().sentences(1.0))
 
 
+@pytest.mark.slow
 def test_open_admission_has_no_central_epsilon() -> None:
     study = evolve(WRITTEN, cohort=evolve(WRITTEN.cohort, admission="open"))
     result = found(proposal=study)
@@ -154,6 +155,7 @@ def test_a_study_that_cannot_be_one_of_sums_says_why(monkeypatch: pytest.MonkeyP
     assert "Exact sums: not for this study as it stands. tellers: expected 3 to 4, got 2" in text
 
 
+@pytest.mark.slow
 def test_lint_and_the_desks_forecast_know_summed_tables() -> None:
     manifest = plan_of(WRITTEN).manifest
     told = outlook.outlook_of(WRITTEN, manifest, 300)
@@ -172,6 +174,7 @@ def test_a_plan_with_a_spare_says_that_two_tellers_must_be_honest() -> None:
     assert "If any two tellers work together it does not hold" in said and "at least one teller" not in said
 
 
+@pytest.mark.slow
 def test_the_spare_of_a_study_file_stays_in_its_plan() -> None:
     written = 'name = "{}"\naddress = "127.0.0.1:900{}"\n'
     three = "".join("[[tellers]]\n" + written.format(name, at) for at, name in enumerate("abc")) + "spare = true\n"

@@ -102,6 +102,7 @@ def test_shuffled_labels_teach_nothing(people, others, design):
     assert found.auc_se < 0.05
 
 
+@pytest.mark.slow
 def test_epsilons_are_those_of_the_manifest(people, others):
     one = simulate(proposal(), people, 1, 1, others, ceilings=False)
     paper = simulate(proposal(PAPER), people, 1, 1, others, ceilings=False)

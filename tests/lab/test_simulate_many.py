@@ -186,6 +186,7 @@ def test_records_are_those_that_a_peer_finds() -> None:
     assert [len(records) for records in found.held] == [2, 3]
 
 
+@pytest.mark.slow
 def test_members_of_one_record_each_add_up_without_tellers() -> None:
     """No party is scored alone then, and each row is a member."""
     study = parse_proposal(masks_study('kind = "masked-moments"\nepsilon = 8.0', "", "minimum = 4\nmaximum = 900"))

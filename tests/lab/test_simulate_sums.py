@@ -61,6 +61,7 @@ def test_shuffled_labels_show_nothing() -> None:
     assert abs(found.auc_mean - 0.5) < 4 * found.auc_se and found.shown < 0.3
 
 
+@pytest.mark.slow
 def test_more_peers_than_people_are_drawn_with_replacement() -> None:
     assert simulate(STUDY, people(200), 2, 1, people(500, 6), peers=900, ceilings=False).peers == 900
 
@@ -71,6 +72,7 @@ def linear(design: str) -> Manifest:
 
 
 @pytest.mark.parametrize("design", [f"{MOMENTS}\nnorm = 0.5", GRADIENT])
+@pytest.mark.slow
 def test_vectors_of_all_people_at_once_are_those_of_members(design: str) -> None:
     """Of products to the bit. Of gradients each entry to the bit for these people, at weights of a later round."""
     study, everyone = linear(design), people(60)

@@ -28,6 +28,7 @@ def interpreters() -> list[str]:
 
 
 @needs_site
+@pytest.mark.slow
 async def test_all_of_anon_and_peer_import_on_a_phone() -> None:
     for python in interpreters():
         _, below = await on_a_phone(walk=True, python=python)

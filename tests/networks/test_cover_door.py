@@ -92,11 +92,13 @@ async def test_in_and_outside_its_window_it_is_answered_as_a_packet(
     assert await running.live.submit(sealed(running.live, with_members.members[0].packet())) == word
 
 
+@pytest.mark.slow
 async def test_once_a_window_is_counted_nothing_is_accepted(covered: World) -> None:
     covered.live.packet_intake.frozen_until = covered.closes
     assert await covered.live.submit(_dummy(covered)) == "window-closed"
 
 
+@pytest.mark.slow
 async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(with_members: Covered) -> None:
     running = with_members.running
     packets = [sealed(running.live, member.packet()) for member in with_members.members]
@@ -129,6 +131,7 @@ async def test_other_things_are_no_dummies(covered: World, fields: list[object],
     assert await covered.live.submit(posted(manifest, body)) == word
 
 
+@pytest.mark.slow
 async def test_of_another_version_it_is_none(covered: World) -> None:
     manifest = covered.live.manifest
     (window,) = manifest.windows
@@ -137,6 +140,7 @@ async def test_of_another_version_it_is_none(covered: World) -> None:
     assert words == ["malformed", "accepted", "malformed"]
 
 
+@pytest.mark.slow
 async def test_packets_and_dummies_of_a_study_have_one_size(with_members: Covered) -> None:
     running = with_members.running
     posts = [_dummy(running), *(sealed(running.live, member.packet()) for member in with_members.members)]
@@ -144,6 +148,7 @@ async def test_packets_and_dummies_of_a_study_have_one_size(with_members: Covere
     assert [running.is_dummy(post) for post in posts] == [True, False, False, False]
 
 
+@pytest.mark.slow
 async def test_a_study_without_cover_knows_no_dummies(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text("cuts", connections=0)) as running:
         await running.collecting(2)
@@ -159,6 +164,7 @@ def test_a_dummy_and_a_packet_cannot_be_read_as_each_other() -> None:
         parse_published(Dummy(bytes(32), 1, 2).to_bytes())
 
 
+@pytest.mark.slow
 async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
     with_members: Covered, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def _seen(world: World, number: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("design", ["cuts", pytest.param("quantile", marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_a_life_has_the_exchanges_that_the_page_lists(tmp_path: Path, design: str) -> None:
     listed = _listed(design)
     week = study_text(design).replace('enrol = "100s"', 'enrol = "7d"')

@@ -138,6 +138,7 @@ def test_where_too_few_signed_a_member_opens_nothing(finished: Finished) -> None
     assert said == bytes(opens.size)
 
 
+@pytest.mark.slow
 def test_a_member_that_is_shown_few_writes_nothing_and_pays_nothing(finished: Finished) -> None:
     """A page of keys or of shares with hardly anybody: an aggregator that leaves out the others learns no vector."""
     study, pages = finished

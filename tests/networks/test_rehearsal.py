@@ -43,6 +43,7 @@ async def test_more_people_than_the_times_allow_are_refused_and_the_only_open_st
 
 
 @pytest.mark.parametrize("text", [study_text(minimum=3), sum_study(MOMENTS)], ids=["histogram", "sum"])
+@pytest.mark.slow
 def test_limits_and_rows_of_made_up_people_suit_the_study(tmp_path: Path, text: str) -> None:
     manifest = resolve(parse_proposal(text), KEYS, 1_800_000_000)
     invite = Invite("127.0.0.1:8080", key=bytes(32), study=bytes(32), code="")

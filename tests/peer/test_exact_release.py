@@ -134,6 +134,7 @@ def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> N
             sealed(OpenShares(b"", tuple(shares)), seals)
 
 
+@pytest.mark.slow
 def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None:
     """Protocols make vectors and shares, the maker alone asks for open ones; `peer.release` alone asks for either form
     in which a value leaves. `vector_of` makes a vector for four protocols."""

@@ -83,6 +83,7 @@ async def test_three_copies_of_one_final_backup_send_one_plaintext_per_slot(
         assert [slot.status for slot in copy.status()[0].slots] == [Status.DELIVERED] * packets
 
 
+@pytest.mark.slow
 async def test_a_copy_beside_the_living_home_sends_the_same_plaintext(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await joined(tmp_path, aggregator)

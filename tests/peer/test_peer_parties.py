@@ -139,6 +139,7 @@ CLASSIFIERS = {
 
 
 @pytest.mark.parametrize("name", every(2, CLASSIFIERS))
+@pytest.mark.slow
 async def test_a_classifier_that_fails_says_the_missing_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -178,6 +179,7 @@ def test_every_classifier_votes_on_every_row_whatever_it_learned_from(name: str)
         assert [classifiers.CLASSIFY[name]([row], [label], [row]) for label in (0, 1)] == [[0], [1]]
 
 
+@pytest.mark.slow
 async def test_other_public_rows_than_the_study_names_are_declined(tmp_path: Path) -> None:
     with pytest.raises(Distrust, match="another public document than the study names"):
         await joined(tmp_path / "peer", transfer(OTHER), DATA["ordinary"])

@@ -196,6 +196,7 @@ seeds = st.integers(0, 2**32)
 @given(
     study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000), woken=st.floats(-600, 9000)
 )
+@pytest.mark.slow
 def test_a_packet_meets_every_window_that_it_could_have_met(
     study: AnsweringStudy, seed: int, head_checks: int, back: float, woken: float
 ) -> None:
@@ -216,6 +217,7 @@ def test_a_packet_meets_every_window_that_it_could_have_met(
 
 @settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000))
+@pytest.mark.slow
 def test_a_packet_never_has_two_jobs_and_leaves_once(
     study: AnsweringStudy, seed: int, head_checks: int, back: float
 ) -> None:
@@ -236,6 +238,7 @@ def test_a_packet_never_has_two_jobs_and_leaves_once(
     study=studies(), seed=seeds, head_checks=st.integers(0, 4), stop=st.integers(0, 40),
     content=st.binary(max_size=8), ended=st.floats(0, 20_000), status=st.sampled_from(Status),
 )
+@pytest.mark.slow
 def test_the_time_of_a_job_depends_on_no_answer(
     study: AnsweringStudy, seed: int, head_checks: int, stop: int, content: bytes, ended: float, status: Status
 ) -> None:

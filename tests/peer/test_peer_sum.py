@@ -51,6 +51,7 @@ def test_tables_hold_one_mark_in_each() -> None:
     assert "1" not in repr(made.vector)
 
 
+@pytest.mark.slow
 def test_moments_are_products_of_centred_columns() -> None:
     (made,) = answered(manifest_of(MOMENTS), KNOWN)
     one, age, sleep, label = 16, 0, 16, 16

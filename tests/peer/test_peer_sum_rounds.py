@@ -64,6 +64,7 @@ def spent(app: PeerApp) -> tuple[int, int]:
     return entry.spent, entry.reserved
 
 
+@pytest.mark.slow
 async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: Path) -> None:
     """After each step that changed something another process begins; each packet that is made is spent, at its cost."""
     aggregator, app = await collecting(tmp_path)
@@ -85,6 +86,7 @@ async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: P
     assert spent(app) == (study.epsilon, 0)
 
 
+@pytest.mark.slow
 async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
     """The tellers made no second sum: what was sent stays spent, and the rest comes back."""
     aggregator, app = await collecting(tmp_path)

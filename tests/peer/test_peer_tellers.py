@@ -69,6 +69,7 @@ def shown(
 # Before the yes
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_each_tellers_name_words_and_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +79,7 @@ def test_the_terminal_shows_each_tellers_name_words_and_address(
     assert CHECK in said and "could run all of them under these names" in said and OTHER not in said
 
 
+@pytest.mark.slow
 def test_the_json_has_them_too(tmp_path: Path) -> None:
     manifest = manifest_of(MOMENTS)
     plain = sheet_json(sheet_of(manifest), own_data(tmp_path / "data.sqlite", manifest.tables))

@@ -70,6 +70,7 @@ async def test_the_owner_hears_why_and_what_it_cost(why: Why, tmp_path: Path) ->
     app.close()
 
 
+@pytest.mark.slow
 async def test_a_later_round_leaves_the_sums_before_it(tmp_path: Path) -> None:
     """This peer never found the sums of the rounds before, so it made one packet of three."""
     aggregator = a_study(GRADIENT)
@@ -89,6 +90,7 @@ def test_nothing_sent_cost_nothing() -> None:
     assert words.endswith("No answer of yours was sent, and it cost you nothing.") and "stays spent" not in words
 
 
+@pytest.mark.slow
 async def test_a_document_that_proves_nothing_is_not_believed(tmp_path: Path) -> None:
     aggregator = a_study()
     app = await sent(tmp_path, aggregator)
@@ -99,6 +101,7 @@ async def test_a_document_that_proves_nothing_is_not_believed(tmp_path: Path) ->
     app.close()
 
 
+@pytest.mark.slow
 async def test_without_any_word_the_owner_is_told_whom_to_ask(tmp_path: Path) -> None:
     aggregator = a_study()
     app = await sent(tmp_path, aggregator, inclusion_patience=1000.0)

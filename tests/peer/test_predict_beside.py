@@ -81,6 +81,7 @@ def test_a_worse_model_has_a_smaller_say() -> None:
     assert weights_of([2, 2], 0, 2, True) == [0.5, 0.5], "few records leave nobody out"
 
 
+@pytest.mark.slow
 def test_the_own_model_learns_from_records_that_are_not_held_back() -> None:
     rows = records(4, 200)
     found = beside(ensemble((0.0, 0.0)), rows, True)

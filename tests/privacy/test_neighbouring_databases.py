@@ -126,6 +126,7 @@ def grid() -> Iterator[list[Row]]:
 
 
 @pytest.mark.parametrize(("design", "unit"), STUDIES)
+@pytest.mark.slow
 def test_a_constructed_pair_comes_near_the_bound(design: str, unit: str) -> None:
     """To 95 % of it, beside that by which rounding may move two vectors. A gradient does at weights that call two
     records like each other tired and not, both wrongly."""
@@ -137,6 +138,7 @@ def test_a_constructed_pair_comes_near_the_bound(design: str, unit: str) -> None
 
 
 @pytest.mark.parametrize(("design", "unit"), every(5, CLIPPED, ["record", "person"]))
+@pytest.mark.slow
 def test_a_record_in_place_of_none_is_within_the_bound_at_any_clip(design: str, unit: str) -> None:
     """The query decides what is a record. With a small clip, their number moves more than the gradients do."""
     one, other = (vector_of(design, unit, rows) for rows in ([(50, 6, None, 1, 1)], []))

@@ -294,6 +294,7 @@ def test_more_studies_are_shown_with_right_signs() -> None:
     assert told > plain
 
 
+@pytest.mark.slow
 def test_effects_are_as_uncertain_as_stated() -> None:
     """With effects of the sizes that the prior knows, their mean squared error is the stated variance within a half."""
     squares, stated = [], []

@@ -133,6 +133,7 @@ def test_extreme_log_odds_do_not_overflow():
         assert evolve(MODEL, tables=(table,)).probability({"age": 0}) in (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_predicting_needs_no_numpy():
     program = (
         "import sys; from anon.protocols.models.tables import from_json;"

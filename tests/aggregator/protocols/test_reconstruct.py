@@ -46,6 +46,7 @@ def test_krr_cells_are_negatively_correlated():
 
 
 @pytest.mark.parametrize("name", every(3, ["krr", "rappor", "pq"]))
+@pytest.mark.slow
 def test_covariance_is_that_of_real_reports(name):
     """600 cohorts of 60 real peers; a variance estimate is off by 5.8 % (1 s.d.), 5 s.d. allowed: false alarm <
     1e-5."""

@@ -119,6 +119,7 @@ def descended(way: Descent, peers: list[tuple[dict[str, float], int]]) -> Descen
     return standing
 
 
+@pytest.mark.slow
 def test_without_noise_the_descent_ends_at_the_logistic_regression() -> None:
     peers = labelled(150, 5)
     way = Descent(40, Fraction(4), Fraction(4, 5), 150, 2 * NEXT_TO_NONE, 5)

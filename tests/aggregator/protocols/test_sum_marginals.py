@@ -154,6 +154,7 @@ def test_noise_makes_few_pairs_lean_on_each_other() -> None:
     assert sum(one["b"] == "a" and one["c"] == "a" for one in strong) >= 18
 
 
+@pytest.mark.slow
 def test_shrinking_brings_the_model_nearer() -> None:
     """Over 40 seeds, of a flat law: its distance is below three quarters of that of the noisy shares."""
     near, far = [], []
@@ -195,6 +196,7 @@ def test_each_group_of_rows_has_its_shares_up_to_one_row() -> None:
                 assert np.abs(found - len(there) * one.chances[label, parent]).max() < 1 + 1e-4
 
 
+@pytest.mark.slow
 def test_odd_rows_and_the_order_fall_by_chance() -> None:
     """Over 2,000 seeds: one row alone has each category by its chance, and a half of ten rows holds its share of them;
     each within what chance allows at 1e-3."""

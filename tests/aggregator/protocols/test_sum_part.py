@@ -135,6 +135,7 @@ def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() 
     assert young == pytest.approx(8.5, abs=0.5) and old == pytest.approx(6.0, abs=0.5)
 
 
+@pytest.mark.slow
 def test_products_that_are_noise_alone_make_a_model_that_answers_nothing() -> None:
     study = manifest_of(MOMENTS)
     sigma_squared, spring = arrangement_of(study).sums[0].sigma_squared, np.random.default_rng(2)
@@ -214,6 +215,7 @@ def test_sums_are_checked_against_the_transcript() -> None:
         PART.check_sums(study, 1, document(study, 1, [1, 2, 3], 1), 6, {1: tags})
 
 
+@pytest.mark.slow
 def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     study = manifest_of()
     documents, _ = published(study)
@@ -221,6 +223,7 @@ def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     assert PART.part_scores(learned(study, documents).model) == ()
 
 
+@pytest.mark.slow
 def test_the_report_tells_what_one_liar_in_a_hundred_could_do_from_a_hundred_members_on() -> None:
     study = manifest_of(TABLES)
     found = learned(study, published(study)[0])

@@ -88,6 +88,7 @@ def test_the_model_is_the_same_to_the_byte_each_time() -> None:
     assert learned(300, 0.5).model.to_json() == learned(300, 0.5).model.to_json()
 
 
+@pytest.mark.slow
 def test_models_of_noise_decide_for_the_likelier_label() -> None:
     """Of studies in which the score says nothing, one in two has a chance above one half."""
     found = [learned(400, 0.0, seed=seed) for seed in range(20)]
@@ -104,6 +105,7 @@ def test_the_report_says_how_much_is_declared_and_how_much_was_heard() -> None:
     assert values["partitions"] == []
 
 
+@pytest.mark.slow
 def test_consent_says_from_how_many_members_on_a_wrong_rule_is_found_out() -> None:
     (line,) = [str(line) for line in odds(STUDY) if "staff declared" in str(line)]
     assert line.startswith("The model starts from what staff declared of 2 features, and answers correct it.")

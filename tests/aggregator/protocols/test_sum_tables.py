@@ -96,6 +96,7 @@ ASKED_TWICE = TableSums((*PAIRS.blocks[1:], Block(("one", "other"), (3, 2)), Blo
 
 @pytest.mark.parametrize("times", [100, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("design", every(2, [PAIRS, ASKED_TWICE]))
+@pytest.mark.slow
 def test_contrasts_scatter_as_their_noise_says(design: TableSums, times: int) -> None:
     """People and noise drawn anew so many times: 5 independent directions; a false alarm in 1e-3."""
     found = []
@@ -149,6 +150,7 @@ def test_a_wrong_guess_of_shares_is_no_effect() -> None:
 
 
 @pytest.mark.parametrize("studies", [60, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_noise_alone_is_rarely_shown(studies: int) -> None:
     """Shuffled labels: at most 2 % are shown, within what so many studies may scatter to at 1e-3."""
     shown = 0
@@ -183,6 +185,7 @@ def test_pairs_tell_a_copy_from_a_cause() -> None:
     assert single.log_odds[0] - single.log_odds[-1] > 2 * abs(twin)
 
 
+@pytest.mark.slow
 def test_noise_draws_effects_towards_none() -> None:
     columns = people(400, 5)
     spans = []

@@ -79,6 +79,7 @@ def test_the_same_as_dp_accounting(case: dict[str, object]) -> None:
         assert solve(total.delta, delta, total.highest) == pytest.approx(epsilon, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_connected_points_lie_above_the_curve_and_near_it() -> None:
     rows = [(build("krr", 4, nano(1)), 1)]
     curve = SlotCurve.of(rows, 2000)
@@ -113,6 +114,7 @@ def test_among_nobody_the_central_epsilon_is_the_local_one() -> None:
     assert central([rows], [1000], NANO).amplified
 
 
+@pytest.mark.slow
 def test_more_honest_reports_hide_better() -> None:
     rows = [(build("subset", 16, nano(1)), 3), (build("krr", 2, nano(1)), 1)]
     found = [central([rows], [honest], NANO).epsilon for honest in (10, 100, 1000, 10_000)]

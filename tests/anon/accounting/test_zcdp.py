@@ -33,6 +33,7 @@ def renyi(shift: tuple[int, ...], sigma_squared: Fraction, order: Decimal) -> De
 
 
 @pytest.mark.parametrize("sigma_squared", every(3, [Fraction(1, 3), Fraction(1), Fraction(9, 2)]))
+@pytest.mark.slow
 def test_rho_is_attained_at_whole_orders_and_never_passed(sigma_squared: Fraction) -> None:
     """By every change of up to two entries whose squares sum up to at most 5."""
     stated = Decimal(gaussian_rho(5, sigma_squared)) / NANO

@@ -142,6 +142,7 @@ def test_one_wrong_equation_is_named_whichever_it_is(member: Member, second: Ver
         assert wrong == [bad], name
 
 
+@pytest.mark.slow
 def test_announcements_of_others_and_swapped_ones_are_refused(
     member: Member, second: Verifier, good: list[Item]
 ) -> None:
@@ -230,6 +231,7 @@ def test_subsets_take_one_random_bit_for_each_point() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
+@pytest.mark.slow
 def test_rows_are_judged_as_points_are(many: bool, good: list[Item]) -> None:
     """Each error is the one that `decode_g1` raises, and it is the row's own."""
     point = encode_g1(P1)

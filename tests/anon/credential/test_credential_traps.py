@@ -221,6 +221,7 @@ def test_another_header_entropy_or_commitment_is_refused(member: Member) -> None
         accept(member, secrets=other)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_signature_is_refused(member: Member) -> None:
     for bit in range(0, 8 * 80, 3):
         altered = bytearray(member.signature)

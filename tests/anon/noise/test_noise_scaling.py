@@ -30,6 +30,7 @@ def test_no_vector_is_longer_than_promised(scaling: Scaling, data: st.DataObject
 
 
 @given(SCALINGS, st.data())
+@pytest.mark.slow
 def test_a_vector_within_the_norm_is_only_rounded(scaling: Scaling, data: st.DataObject) -> None:
     values = data.draw(
         st.lists(st.fractions(-1, 1, max_denominator=10**6), min_size=scaling.length, max_size=scaling.length)

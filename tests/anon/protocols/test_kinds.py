@@ -32,6 +32,7 @@ def test_a_list_of_kinds_is_seen() -> None:
     assert lists('x = ("roster", "seed")\ny = {"model": 1, "report": 2}\nz = ["roster", "word"]') == [1, 2]
 
 
+@pytest.mark.slow
 def test_no_other_module_lists_kinds() -> None:
     texts = {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in modules("anon", "peer", "aggregator")

@@ -98,6 +98,7 @@ def test_comparisons_of_more_bits_are_right_for_all_sizes(bits: int) -> None:
                 assert said(first, second, share % (1 << bits), bits)[0] == (first < second), (first, second)
 
 
+@pytest.mark.slow
 def test_a_reply_has_one_zero_or_none_and_else_no_plaintext_twice() -> None:
     """So a verdict is all that is in it: other plaintexts are as many random points."""
     bits, seen = 4, list[bytes]()

@@ -73,6 +73,7 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
     assert delta_of(sums, 10**9) <= Decimal("1e-6") < delta_of(sums, 99 * 10**7)
 
 
+@pytest.mark.slow
 def test_the_columns_and_blocks_are_those_of_the_file() -> None:
     tables, moments, sleep, gradient = (manifest_of(one) for one in (TABLES, MOMENTS, SLEEP, GRADIENT))
     assert (tables.surveys[0].m, tables.surveys[0].cards) == (2 * (4 + 3 + 4), (4, 3, 4))
@@ -278,6 +279,7 @@ def test_a_lie_is_refused_with_the_next_step(design: str, lie: str) -> None:
     assert str(refused.value).startswith("manifest: ") and str(refused.value).endswith("; do not take part")
 
 
+@pytest.mark.slow
 def test_moments_are_of_features_and_of_the_label_or_a_number() -> None:
     study = manifest_of(SLEEP)
     with pytest.raises(Malformed):

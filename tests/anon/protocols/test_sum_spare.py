@@ -79,6 +79,7 @@ def test_a_manifest_that_counts_one_sum_alone_is_declined() -> None:
         protocol_of(study).check(evolve(study, surveys=cheaper))
 
 
+@pytest.mark.slow
 def test_consent_says_that_two_of_three_must_be_honest() -> None:
     study = spared()
     protocol = protocol_of(study)

@@ -73,6 +73,7 @@ def test_a_key_that_one_query_alone_gives_is_a_record(tmp_path: Path) -> None:
 ROWS: list[tuple[object, object, object]] = [(day, day, "yes") for day in range(300)]
 
 
+@pytest.mark.slow
 def test_too_many_are_cut_by_a_draw_that_depends_on_seed_and_keys_alone(tmp_path: Path) -> None:
     first = records(asked(data(tmp_path, ROWS), 40))
     assert len(first) == 40 == len(set(first))

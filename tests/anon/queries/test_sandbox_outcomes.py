@@ -119,6 +119,7 @@ def test_like_bomb_ends_by_its_charge_and_not_by_the_clock(database: Path) -> No
         file.unlink()
 
 
+@pytest.mark.slow
 def test_the_limit_is_a_count_and_falls_at_the_same_place(database: Path) -> None:
     """With a step fewer the query ends as missing, every time."""
     query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select sum(i) from n"

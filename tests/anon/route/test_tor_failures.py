@@ -117,6 +117,7 @@ async def test_a_tor_killed_while_it_starts(tmp_path: Path) -> None:
         await tor.stop()
 
 
+@pytest.mark.slow
 async def test_no_tor_and_what_is_not_tor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("true", "false", "cat"):
         program = shutil.which(name)

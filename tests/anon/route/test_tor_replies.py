@@ -116,6 +116,7 @@ def test_what_is_no_reply_is_malformed(line: bytes) -> None:
 
 
 @given(st.lists(replies(), max_size=4), st.lists(st.integers(0, 10_000), max_size=8), st.integers(0, 10_000))
+@pytest.mark.slow
 def test_whole_replies_survive_every_cut_and_truncation_yields_none(
     sent: list[TorReply], cuts: list[int], end: int
 ) -> None:
@@ -151,6 +152,7 @@ def test_random_bytes_mean_the_same_however_they_are_cut(data: bytes, cuts: list
 
 @settings(max_examples=examples(300))
 @given(st.text(max_size=200) | LOOKS_LIKE.map(lambda data: data.decode("latin-1")))
+@pytest.mark.slow
 def test_random_arguments_parse_or_are_malformed(text: str) -> None:
     try:
         words, pairs = arguments(text)

@@ -79,6 +79,7 @@ def test_decapsulation_in_python(vector: dict[str, str]) -> None:
     assert mlkem.decapsulate(ciphertext, key, secret, seed[mlkem.SEED_SIZE :]).hex() == vector["K"]
 
 
+@pytest.mark.slow
 def test_python_decapsulates_as_openssl_does() -> None:
     """Implicit rejection included: no error, and a secret that the key's owner alone could compute."""
     for _ in range(examples(20)):

@@ -51,6 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(world, RoundSums(world.study, 0, tuple(slots)), tags)
 
 
+@pytest.mark.slow
 def test_it_is_read_back_and_added_up(made: Made) -> None:
     assert read_round_sums(made.document.to_bytes(), made.world.study, 0) == made.document
     assert made.parsed(made.document) == {0: expected(PLACES[:4]), 1: expected(PLACES[:3])}

@@ -67,6 +67,7 @@ def model_of(table: Table) -> LinearModel:
 
 
 @pytest.mark.parametrize("held", every(2, [HELD, HELD[:3], HELD[::-1][:4], (*HELD[:2], *HELD[:2])]), ids=len)
+@pytest.mark.slow
 def test_without_noise_it_is_the_mean_that_averaging_gives(quiet: None, held: Sequence[Rows]) -> None:
     """To the unit: both sum the same integers. Averaging is the design of `sum`, whose tellers add noise."""
     text = Table().study
@@ -308,6 +309,7 @@ def test_a_bad_message_ends_the_study_in_its_round(name: str) -> None:
     assert Table(says=says).play().ended == ends
 
 
+@pytest.mark.slow
 def test_a_party_that_wrote_no_size_draws_no_noise() -> None:
     """Its shares were missing, and a host went on all the same."""
     table, said = Table().play(5), list[OpenShares]()
@@ -327,6 +329,7 @@ def test_a_party_too_few_ends_it_in_the_first_round() -> None:
     assert Table(held=HELD[:4]).play().ended == 0
 
 
+@pytest.mark.slow
 def test_pages_that_are_cut_replayed_or_of_another_round_are_refused() -> None:
     table = played()
     page = table.documents[page_of(3)]
@@ -336,6 +339,7 @@ def test_pages_that_are_cut_replayed_or_of_another_round_are_refused() -> None:
 
 
 @pytest.mark.parametrize("number", every(3, [1, 3, 4]))
+@pytest.mark.slow
 def test_what_the_seat_never_says_is_refused(number: int) -> None:
     """Cut, longer, or of another round; keys of fewer bits, or even ones."""
     table, part = played(), ObliviousPart()
@@ -349,6 +353,7 @@ def test_what_the_seat_never_says_is_refused(number: int) -> None:
     part.check_documents(table.study, [DocumentArrived(*place, one) for place, one in table.documents.items()])
 
 
+@pytest.mark.slow
 def test_questions_that_cannot_be_read_stop_a_party() -> None:
     table = Table().play(4)
     table.documents[SEATS[3]] = table.documents[SEATS[3]][:-48] + curve.encode_g1(curve.IDENTITY_G1)

@@ -39,6 +39,7 @@ PERSONS = [(1, Fraction(1)), (2, Fraction(1, 2)), (3, Fraction(3, 2))]
 
 
 @pytest.mark.parametrize(("person", "neighbours"), every(3, PERSONS, NEIGHBOURS))
+@pytest.mark.slow
 def test_weights_of_a_person(person: tuple[int, Fraction], neighbours: Neighbours) -> None:
     """All records of a member are replaced, or left out: shrunk weights attain it."""
     size, clip = person

@@ -142,6 +142,7 @@ def test_slope_and_way_are_found_where_there_is_little_noise() -> None:
         assert found.evidence.against == pytest.approx(0.0 if slope < 0 else 1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_little_evidence_leaves_the_prior_and_much_turns_it() -> None:
     """At 100 people and the noise of epsilon 1, a table against the declared way keeps its sign; at 3,000 not."""
     spring = np.random.default_rng(8)

@@ -36,6 +36,7 @@ def test_any_two_make_the_exact_sum_where_the_noise_is_silent(tmp_path: Path, lo
     assert world.summed(number, packets).values == expected(PLACES[:4])
 
 
+@pytest.mark.slow
 def test_a_pair_takes_over_after_another_one_began(tmp_path: Path) -> None:
     """A and B checked every packet; then B is lost. Every process begins anew in between."""
     world = spared(tmp_path)
@@ -63,6 +64,7 @@ def refuses_all(world: Spared, teller: int, number: int, packets: list[Packet], 
         one.add_noise(occasion, [])
 
 
+@pytest.mark.slow
 def test_who_signed_in_one_pair_signs_in_no_other_one(tmp_path: Path) -> None:
     """Before its noise, after it, and after a restart."""
     world = spared(tmp_path)
@@ -131,6 +133,7 @@ def test_one_dishonest_teller_completes_two_sums_at_most(tmp_path: Path) -> None
     assert most == {None: 1, 0: MOST_SUMS_WITH_SPARE, 1: MOST_SUMS_WITH_SPARE, 2: MOST_SUMS_WITH_SPARE}
 
 
+@pytest.mark.slow
 def test_a_teller_with_a_second_home_gets_two_sums_and_each_has_an_honest_noise(tmp_path: Path) -> None:
     """A's copies complete AB with B, and AC with C: as much as the charge counts. B and C do not make a third one."""
     variance = Fraction(10**8)
@@ -148,6 +151,7 @@ def test_a_teller_with_a_second_home_gets_two_sums_and_each_has_an_honest_noise(
         refuses_all(world, teller, BC, packets, bodies[BC])
 
 
+@pytest.mark.slow
 def test_a_share_of_one_pair_is_no_share_of_another(tmp_path: Path) -> None:
     """A member who sends the shares in other places is refused, and so is a relay that shows them there."""
     world = spared(tmp_path)
@@ -167,6 +171,7 @@ def test_a_share_of_one_pair_is_no_share_of_another(tmp_path: Path) -> None:
     assert dict(admitted.refused) == {"malformed": len(honest)}
 
 
+@pytest.mark.slow
 def test_a_statement_of_one_pair_is_no_statement_of_another(tmp_path: Path) -> None:
     world = spared(tmp_path)
     packets = world.packets()
@@ -215,6 +220,7 @@ def _opened(world: Spared, number: int, teller: int, share: bytes, one: int, pac
     return opener.open(share, share_info(world.at(number), packet.tag, one))
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_pair_erases_the_shares_of_both(tmp_path: Path) -> None:
     world = spared(tmp_path)
     packets = world.packets()
@@ -264,6 +270,7 @@ def test_every_teller_countersigns_the_whole(tmp_path: Path) -> None:
         check_countersignatures(world.aggregator.study, world.arrangement, [said[1], said[0], said[2]])
 
 
+@pytest.mark.slow
 def test_the_status_tells_the_pairs_apart(tmp_path: Path) -> None:
     world = spared(tmp_path)
     for journal in world.journals:

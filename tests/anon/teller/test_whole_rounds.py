@@ -38,6 +38,7 @@ def test_vectors_with_signs_and_a_bounded_length(tmp_path: Path) -> None:
     assert summed.values == (-2, 2, -1)
 
 
+@pytest.mark.slow
 def test_rounds_are_summed_apart(tmp_path: Path) -> None:
     world = ready_world(tmp_path, sums=[a_sum(0, 0), a_sum(0, 1), a_sum(1, 0)], text=PAPER)
     for number in range(3):
@@ -87,6 +88,7 @@ def test_no_file_keeps_a_share_once_the_noise_is_in(tmp_path: Path) -> None:
     assert not any(share in after for share in shares)
 
 
+@pytest.mark.slow
 def test_a_refused_share_is_erased_when_it_is_refused(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     statements = world.admit(world.packets())

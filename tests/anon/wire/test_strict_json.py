@@ -88,6 +88,7 @@ OWN_TEXT = {
 """The modules that call Python's reader, each on a text that it did not get from a stranger."""
 
 
+@pytest.mark.slow
 def test_no_other_module_reads_json_by_itself() -> None:
     paths = [path for room in ("anon", "peer", "aggregator") for path in (ROOT / room).rglob("*.py")]
     found = {path.relative_to(ROOT).as_posix() for path in paths if READS.search(path.read_text("utf-8"))}

@@ -345,6 +345,7 @@ def test_any_name_becomes_a_table_name(name: str) -> None:
     ),
     suffix=st.sampled_from([".csv", ".jsonl", ".log", ".db"]),
 )
+@pytest.mark.slow
 def test_any_file_is_imported_or_refused(tmp_path: Path, content: bytes, suffix: str) -> None:
     file, database = tmp_path / f"any{suffix}", tmp_path / "any-data.db"
     file.write_bytes(content)

@@ -83,6 +83,7 @@ def _generated(random: Random, of: JobTerms) -> tuple[Offer | None, bool]:
     return Offer(arrays, frozenset(others)), bool(fault)
 
 
+@pytest.mark.slow
 def test_nothing_unperturbed_leaves(tmp_path: Path) -> None:
     _assert_nothing_unperturbed_leaves(tmp_path, PER_HOME)
 

@@ -214,6 +214,7 @@ def test_noise_that_places_share_is_taken_out() -> None:
     assert event is not None and event.reading.words == "a weighed sum" and event.forecast > 3
 
 
+@pytest.mark.slow
 def test_learned_events_are_what_their_source_says() -> None:
     draw = random.Random(5)
     first = np.array([draw.random() < 0.5 for _ in range(3_000)])
@@ -270,6 +271,7 @@ def test_what_nobody_said_is_asked_for() -> None:
         read_pairs(["[1, 2, 3]"])
 
 
+@pytest.mark.slow
 def test_a_finding_names_few_outputs_and_all_counts_that_its_epsilon_is_of() -> None:
     """Random response of three answers, which keeps its claim: its last stage joins three counts."""
     draw, coins, claim = random.Random(3), np.random.default_rng(3), PrivacyClaim(2.0)

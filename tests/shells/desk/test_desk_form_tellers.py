@@ -30,6 +30,7 @@ def fields(**changed: str) -> dict[str, str]:
     return form.with_columns(form.fields_of(FILLED | sums), sample_columns(SAMPLE)) | changed
 
 
+@pytest.mark.slow
 def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them() -> None:
     linted = lint_text(text_of(fields()))
     assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
@@ -131,6 +132,7 @@ def test_tellers_may_be_pasted_as_their_keepers_sent_them(pasted: str) -> None:
     assert form.tellers_in(fields(tellers="words office 127.0.0.1:1\nteller 127.0.0.1:2")) == office
 
 
+@pytest.mark.slow
 async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and_how_long(tmp_path: Path) -> None:
     app = AggregatorApp(tmp_path / "home", Clock(), processes=0)
     async with app, opened(app) as desk:

@@ -67,6 +67,7 @@ async def test_links_of_this_machine_say_so_before_and_after_they_are_drawn(desk
     )
 
 
+@pytest.mark.slow
 async def test_one_page_for_a_class(tmp_path: Path) -> None:
     async with (
         in_memory(tmp_path / "open", study_text(admission="open")) as running,
@@ -86,6 +87,7 @@ async def test_one_page_for_a_class(tmp_path: Path) -> None:
         assert not _links(page.text) and "each person needs a card" in words_of(page.text)
 
 
+@pytest.mark.slow
 def test_the_terminal_writes_a_table_and_a_mail(tmp_path: Path) -> None:
     home, run, target = str(tmp_path / "home"), CliRunner(), tmp_path / "links.csv"
     for typed in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--home", home]):

@@ -109,6 +109,7 @@ async def test_a_refusal_is_a_page_that_says_what_to_do(desk: Desk) -> None:
     assert (await desk.post("/studies", text=study_text(), reach="anywhere")).status == 400
 
 
+@pytest.mark.slow
 async def test_counts_move_in_steps_until_collection_has_closed(desk: Desk) -> None:
     await _of(desk).enrol(8)
     page = words_of((await desk.get(_at(desk))).text)

@@ -118,6 +118,7 @@ async def test_the_wizard_goes_on_from_a_picture_and_keeps_none(page: Visited) -
     assert not [one for one in page.home.path.rglob("*") if one.is_file() and b"PNG" in one.read_bytes()[:8]]
 
 
+@pytest.mark.slow
 async def test_another_code_or_a_form_of_another_page_is_refused(page: Visited) -> None:
     refused = await _send(page, file(code("https://example.org/")))
     assert (

@@ -117,6 +117,7 @@ async def asked_by(user: int, port: int, path: str, cookie: str = "") -> str:
 @pytest.mark.skipif(
     not sys.platform.startswith("linux") or os.geteuid() != 0, reason="only root can ask as another user"
 )
+@pytest.mark.slow
 async def test_another_user_gets_nowhere_with_the_link_nor_with_a_cookie(tmp_path: Path) -> None:
     async with visited(tmp_path, enter=False) as page:
         link = page.server.link

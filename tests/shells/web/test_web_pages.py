@@ -233,6 +233,7 @@ async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> No
     assert "as few as" not in first
 
 
+@pytest.mark.slow
 async def test_a_lowered_limit_warns_of_all_studies_and_leads_back_to_the_question(page: Visited) -> None:
     await looked(page)
     page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=20))
@@ -316,6 +317,7 @@ async def test_the_front_page_shows_studies_budget_and_windows(page: Visited) ->
     assert got.attribute("data-reserved") == [str(page.aggregator.manifest.epsilon)]
 
 
+@pytest.mark.slow
 async def test_windows_are_shown_and_never_the_instant_or_the_content(page: Visited) -> None:
     await joined(page)
     await until_closed(page.peer, page.aggregator)
@@ -356,6 +358,7 @@ async def test_a_pause_without_a_length_changes_nothing(page: Visited, seconds: 
     assert page.peer.paused_until() is None
 
 
+@pytest.mark.slow
 async def test_leaving_asks_first(page: Visited) -> None:
     await joined(page)
     asked = await page.get(page.study + "/leave")

@@ -280,6 +280,7 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_member_longer_than_its_header_says_is_stopped(tmp_path: Path) -> None:
     """The list says 1 MB, the stream holds 40 MB: what is counted counts."""
     file = _zip_bomb(tmp_path)

@@ -155,6 +155,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
         assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_without_pyarrow_one_line_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "own.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     script = (
