@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.real_exports import edx_lines, moodle_csv, takeout_html, takeout_json
+from tests.support.tries import soaked
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +93,7 @@ FORMATS: dict[str, Callable[[Path, int], Path]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", soaked(2, FORMATS))
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
     short = imported(tmp_path, FORMATS[name](tmp_path, 6 * MB))
     long = imported(tmp_path, FORMATS[name](tmp_path, 36 * MB))
