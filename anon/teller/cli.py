@@ -129,7 +129,8 @@ def allow(
         raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml aggregator init` prints them") from None
     if keys or everybody:
         opened.allow({*(opened.allowed() or ()), *named} if keys else None)
-    _show_allowed(opened, as_json, f"Their studies come by themselves: leave `{_serving(home)}` running." if keys else "")
+    after = f"Their studies come by themselves: leave `{_serving(home)}` running." if keys else ""
+    _show_allowed(opened, as_json, after)
 
 
 @app.command(rich_help_panel=RUN)
@@ -222,7 +223,9 @@ def _asker(home: TellerHome, key: bytes) -> str:
 
     asked = [study.manifest for study in overview(home.journal) if study.manifest.aggregator_key == key]
     newest = max(asked, key=lambda manifest: manifest.timetable.published, default=None)
-    return f"of {short(newest.contact)}" if newest else f"of nobody whose study is here yet (in words {words_of_key(key)})"
+    if newest:
+        return f"of {short(newest.contact)}"
+    return f"of nobody whose study is here yet (in words {words_of_key(key)})"
 
 
 def _serving(home: Path) -> str:
