@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,7 @@ from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
 from anon.errors import Refused
 from anon.kit.terminal.options import StudyOption, finished
 from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.progress import on_one_line
 from anon.ldp.epsilon import NANO
 from anon.machine.clock import elapsed_seconds
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
@@ -35,6 +36,7 @@ from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.rules.consent import Policy
+from peer.rules.lifecycle import LAST, State
 from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome
 
@@ -42,6 +44,8 @@ Value = int | float | str
 MOST = 1_000
 LOOKS_SECONDS = 30
 """How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
+BETWEEN_SECONDS = 2.0
+"""Between two looks at how far the peers are."""
 MOST_AMOUNT = 1_000 * NANO
 SECONDS_EACH = 1.0
 """For a person to join, and to send: each takes half a second of the processor, which other programs use too."""
@@ -68,7 +72,7 @@ def rehearse(
         peers = _settled(Path(folder), invites, manifest)
         for peer in peers:
             opened.callback(peer.close)
-        finished(_live(peers, invites, manifest))
+        finished(_live(peers, invites, manifest, on_one_line))
         ended = Counter(str(status.state) for peer in peers for status in peer.status())
     told = f"made-up people: {', '.join(f'{number} {state}' for state, number in ended.items())}."
     if set(ended) != {"finished"}:
@@ -123,9 +127,32 @@ def _peer(home: Path, manifest: Manifest, columns: Sequence[str], row: Sequence[
     return PeerApp(peer_home, lambda: route, time.time, os.urandom, policy=policy, elapsed=elapsed_seconds)
 
 
-async def _live(peers: Sequence[PeerApp], invites: Sequence[Invite], manifest: Manifest) -> None:
-    for peer, invite in zip(peers, invites, strict=True):
+async def _live(
+    peers: Sequence[PeerApp], invites: Sequence[Invite], manifest: Manifest, progress: Callable[[str], None]
+) -> None:
+    for number, (peer, invite) in enumerate(zip(peers, invites, strict=True)):
+        progress(f"{number} of {len(peers)} have said yes")
         await peer.manifest(invite)
         await peer.join(invite, manifest.epsilon)
     rest = manifest.timetable.ends - time.time() + LOOKS_SECONDS
-    await asyncio.gather(*(peer.run(rest) for peer in peers))
+    watching = asyncio.ensure_future(_watched(peers, progress))
+    try:
+        await asyncio.gather(*(peer.run(rest) for peer in peers))
+    finally:
+        watching.cancel()
+        progress("")
+
+
+async def _watched(peers: Sequence[PeerApp], progress: Callable[[str], None]) -> None:
+    while True:
+        progress(_reached(peers))
+        await asyncio.sleep(BETWEEN_SECONDS)
+
+
+def _reached(peers: Sequence[PeerApp]) -> str:
+    """How far they are, in a line."""
+    found = [status for peer in peers for status in peer.status()]
+    enrolled = sum(status.state is not State.CONSENTED for status in found)
+    sent = sum(slot.attempts > 0 for status in found for slot in status.slots)
+    over = sum(status.state in LAST for status in found)
+    return f"of {len(peers)} people {enrolled} enrolled; {sent} packets sent; {over} are done"

@@ -7,7 +7,7 @@ from math import isfinite
 
 from attrs import frozen
 
-from aggregator.desk.form import NUMERIC, TELLERS, FormColumn, columns_of, lines_of, tellers_in
+from aggregator.desk.form import NUMERIC, TELLERS, FormColumn, columns_of, days, lines_of, tellers_in
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
 from anon.study.durations import LONGEST_DURATION, duration, spelled
@@ -77,14 +77,14 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
     Settling takes a sixth of it, at most two hours. Finding cuts takes as long as it, at most a day, and no time where
     all cuts are declared.
     """
-    collect = _days(fields["collect"])
+    collect = days(fields["collect"])
     try:
         seconds = duration(collect)
     except InvalidValue:  # a check tells it
         seconds = 86_400
     binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
     binning = min(seconds, 86_400) if binned and fields["adds"] != TELLERS else 0
-    return Pace(_days(fields["enrol"]), spelled(min(max(seconds // 6, 5), 7_200)), spelled(binning), collect)
+    return Pace(days(fields["enrol"]), spelled(min(max(seconds // 6, 5), 7_200)), spelled(binning), collect)
 
 
 def length_of(fields: Mapping[str, str]) -> int | None:
@@ -156,7 +156,3 @@ def _value(text: str) -> int | float | str:
 def _share(text: str) -> float | str:
     value = _value(text)
     return value if isinstance(value, str) else round(value / 100, 4)
-
-
-def _days(text: str) -> str:
-    return f"{text.strip()}d" if text.strip().isdecimal() else text.strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -128,7 +129,8 @@ def allow(
         raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml aggregator init` prints them") from None
     if keys or everybody:
         opened.allow({*(opened.allowed() or ()), *named} if keys else None)
-    _show_allowed(opened, as_json)
+    after = f"Their studies come by themselves: leave `{_serving(home)}` running." if keys else ""
+    _show_allowed(opened, as_json, after)
 
 
 @app.command(rich_help_panel=RUN)
@@ -151,13 +153,17 @@ def refuse(
     allowed, begun = opened.allowed() or frozenset(), named.lower()
     if begun in (kept := {key.hex() for key in allowed}):
         opened.allow({bytes.fromhex(key) for key in kept - {begun}})
-        _show_allowed(opened, as_json)
+        whose = f"{begun}, {_asker(opened, bytes.fromhex(begun))}"
+        _show_allowed(opened, as_json, "", f"Taken back: {whose}. It gets no further study; those that run go on.")
         return
     studies = [study for study in overview(opened.journal) if study.study.hex().startswith(begun)]
     if len(begun) < SHORTEST or len({study.study for study in studies}) != 1:
         raise Refused("expected a key that `anonml teller allow` lists, or a study of `anonml teller status`")
     _leave(opened, studies[0])
-    status(home, as_json)
+    if as_json:
+        status(home, as_json)
+    else:
+        sys.stdout.write(_left(studies[0], home))
 
 
 @app.command(rich_help_panel=WATCH)
@@ -196,15 +202,45 @@ def doctor(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     show([*findings(home, lambda opened: asyncio.run(ask_words(opened)))], as_json)
 
 
-def _show_allowed(home: TellerHome, as_json: bool) -> None:
+def _show_allowed(home: TellerHome, as_json: bool, after: str = "", before: str = "") -> None:
     allowed = home.allowed()
     if as_json:
         print_json({"everybody": allowed is None, "allowed": sorted(key.hex() for key in allowed or ())})
         return
-    nobody = "no aggregator may ask this teller for a study; name one: `anonml teller allow KEY`"
-    everybody = "every aggregator may ask this teller; name some, and others may not"
-    lines = sorted(key.hex() for key in allowed or ()) or [everybody if allowed is None else nobody]
-    sys.stdout.write("\n".join(lines) + "\n")
+    nobody = "No aggregator may ask this teller for a study; name one: `anonml teller allow KEY`."
+    everybody = "Every aggregator may ask this teller; name some, and others may not."
+    named = [f"{key.hex()}, {_asker(home, key)}" for key in sorted(allowed or ())]
+    head = "These may ask this teller to serve their studies, and no others:" if named else nobody
+    lines = [before, everybody if allowed is None else head, *named, after]
+    sys.stdout.write("".join(f"{line}\n" for line in lines if line))
+
+
+def _asker(home: TellerHome, key: bytes) -> str:
+    """Who asked with this key, as the newest study of it says; its words, by telephone say, tell whose it is."""
+    from anon.kit.terminal.foreign import short
+    from anon.teller.overview import overview
+    from anon.transparency.fingerprint import words as words_of_key
+
+    asked = [study.manifest for study in overview(home.journal) if study.manifest.aggregator_key == key]
+    newest = max(asked, key=lambda manifest: manifest.timetable.published, default=None)
+    if newest:
+        return f"of {short(newest.contact)}"
+    return f"of nobody whose study is here yet (in words {words_of_key(key)})"
+
+
+def _serving(home: Path) -> str:
+    return "anonml teller serve" + ("" if home == DEFAULT_HOME else f" --home {shlex.quote(str(home))}")
+
+
+def _left(study: StudyOverview, home: Path) -> str:
+    from anon.kit.terminal.foreign import short
+
+    manifest, spare = study.manifest, study.quorum.whole.has_spare
+    goes_on = "it goes on with its other tellers" if spare else "it gets no further sum"
+    return (
+        f"Left {study.study.hex()[:8]} {short(manifest.title)}: its shares and keys are erased here.\n"
+        f"Tell {short(manifest.contact)}, since {goes_on}. Start your teller again for others: `{_serving(home)}`.\n"
+    )
 
 
 def _leave(home: TellerHome, study: StudyOverview) -> None:

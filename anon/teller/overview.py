@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,8 @@ class StudyOverview:
 
 
 def overview(file: Path) -> list[StudyOverview]:
-    """Every study that this teller countersigned. Raises `Damaged`, and `Refused` for a newer program's journal."""
+    """Every study that this teller countersigned, `by_time`. Raises `Damaged`, and `Refused` for a newer program's
+    journal."""
     if not file.exists():
         return []
     SCHEMA.demand_own(file)
@@ -111,7 +112,13 @@ def overview(file: Path) -> list[StudyOverview]:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'studies'").fetchone():
             return []
         with reading(file, KEPT, Term("a study")):
-            return [_study(connection, *row) for row in connection.execute(_STUDIES).fetchall()]
+            found = [_study(connection, *row) for row in connection.execute(_STUDIES).fetchall()]
+    return by_time(found)
+
+
+def by_time(studies: Iterable[StudyOverview]) -> list[StudyOverview]:
+    """Those that are not over first, and each time the newest first."""
+    return sorted(studies, key=lambda study: (study.stage == OVER, -study.manifest.timetable.published, study.study))
 
 
 def _study(

@@ -156,6 +156,7 @@ def test_it_begins_with_what_was_found_how_surely_and_for_whom() -> None:
         first = report[report.index("<h2>") : report.index("</dl>")]
         assert "What we found" in first and "How sure we are" in first and "4000 people enrolled" in first
         assert says in first and never not in report
+        assert re.search(r"“\w+” is, in words: [A-Z].*[.?!]$", first, re.MULTILINE)
         assert re.search(r"(about \d+|no more than 1) in 1,000 such studies", first)
 
 

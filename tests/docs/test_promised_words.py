@@ -102,3 +102,17 @@ def test_a_report_with_two_tellers_takes_at_most_25_actions() -> None:
     assert steps[-1][1].endswith("show nothing.")
     more_fields = sum(said.count(", ") + said.count(" and who ") for _, said in steps if said.startswith("Fill in"))
     assert 15 <= 2 + len(steps) + more_fields <= 25
+
+
+def test_staff_and_tellers_have_numbered_paths_for_a_terminal_alone() -> None:
+    """With real tellers: two pages and the steps of staff, and of a teller, each command one that there is."""
+    commands = (ROOT / "docs/reference/commands.md").read_text("utf-8")
+    for page, head, most in (("with-tellers", "## All of it in a terminal", 25), ("run-a-teller", "## In short", 12)):
+        text = (ROOT / f"docs/staff/{page}.md").read_text("utf-8").partition(f"{head}\n")[2].partition("\n## ")[0]
+        steps = re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE)
+        assert [int(number) for number, _ in steps] == [*range(1, len(steps) + 1)] and 8 <= 2 + len(steps) <= most
+        named = {" ".join(found.split()[:3]) for found in re.findall(r"`(anonml [^`]*)`", text)}
+        assert len(named) >= 3 and not [name for name in named if f"### `{name}" not in commands]
+        said = {8: "eight", 9: "nine", 10: "ten", 11: "eleven"}
+        staff = (ROOT / "docs/staff/with-tellers.md").read_text("utf-8")
+        assert page == "with-tellers" or f"needs [{said[len(steps)]}](run-a-teller.md#in-short)" in staff

@@ -3,21 +3,31 @@ served."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
+from attrs import define, field
 
 from aggregator.app import AggregatorApp
 from aggregator.network.onion_address import onion_addresses
 from anon.errors import Refused
+from anon.ldp import nano
 from anon.protocols.resolve import resolve
 from anon.wire.invite import Invite
-from examples.rehearsal import _invited, _settled
+from examples.rehearsal import _invited, _live, _settled
+from peer.app import PeerApp
 from peer.rules.consent import explain
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome
+from peer.store.records import OutboxEntry
+from peer.store.summaries import StudyStatus
 from tests.support.command_line import anonml, attempt, finish, start
 from tests.support.protocols import PROTOCOLS, parse_proposal
 from tests.support.sums import KEYS, MOMENTS, sum_study
@@ -70,3 +80,42 @@ async def test_made_up_people_bring_a_study_to_its_report(tmp_path: Path) -> Non
     assert "published" in (await finish(serving)).out
     await attempt("aggregator", "report", tmp_path / "report.html", "--home", home)
     assert (tmp_path / "report.html").stat().st_size
+
+
+@define
+class MadeUpPerson:
+    """Says yes at once, and is done when it was looked at twice after that."""
+
+    ended: asyncio.Event
+    found: list[StudyStatus] = field(factory=list)
+
+    async def manifest(self, _: Invite) -> None:
+        """Nothing is asked of it."""
+
+    async def join(self, *_: object) -> None:
+        """A study whose one packet has left."""
+        slot = OutboxEntry(0, 0, nano(1), None, None, 0.0, 1, Status.DELIVERED, "accepted")
+        self.found.append(StudyStatus(bytes(32), "", State.CHECKED, "", nano(1), nano(1), (slot,)))
+
+    async def run(self, _: float) -> None:
+        """Until somebody saw it."""
+        await self.ended.wait()
+
+    def status(self) -> list[StudyStatus]:
+        """Its study."""
+        return self.found
+
+
+async def test_a_rehearsal_tells_how_many_joined_and_how_many_packets_left() -> None:
+    told, ended = list[str](), asyncio.Event()
+
+    def progress(line: str) -> None:
+        told.append(line)
+        if "packets" in line:
+            ended.set()
+
+    manifest = resolve(parse_proposal(sum_study(MOMENTS)), KEYS, 1_800_000_000)
+    peers = cast(Sequence[PeerApp], [MadeUpPerson(ended), MadeUpPerson(ended)])
+    await _live(peers, [Invite("127.0.0.1:8080", key=bytes(32), study=bytes(32), code="")] * 2, manifest, progress)
+    said = ["0 of 2 have said yes", "1 of 2 have said yes", "of 2 people 2 enrolled; 2 packets sent; 0 are done", ""]
+    assert told == said

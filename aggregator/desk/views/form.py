@@ -142,7 +142,7 @@ class FormPages(DraftPages):
             labels=LABELS,
             column_labels=COLUMN_LABELS,
             yes_among=form.yes_among,
-            trial=form.TRIAL_FIELDS,
+            trial=form.trial_fields(fields),
             begun=form.BEGINNING,
             table=TABLE,
             cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),

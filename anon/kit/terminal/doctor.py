@@ -10,7 +10,7 @@ from anon.kit.terminal.options import JsonOption
 from anon.kit.terminal.printing import Terminal
 from anon.kit.terminal.wiring import wiring_of
 
-TELLERS = "    a teller's home, disk and address are looked at by `anonml teller doctor`"
+TELLERS = "    a teller's home, disk and address: `anonml teller doctor`, with its --home if it has a folder of its own"
 app = typer.Typer(add_completion=False, help="Look at this installation and say what to do next.")
 
 

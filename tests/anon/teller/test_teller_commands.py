@@ -19,6 +19,7 @@ from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
 from anon.teller.journal import Journal
 from anon.teller.session import Teller
 from anon.text.instants import instant
+from anon.transparency.fingerprint import words
 from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
 from tests.support.spare import spared
@@ -118,6 +119,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         assert part in said
     assert study["answers_close"] <= table.ends < study["needed_until"]
     assert told("status", "--home", tmp_path / "other") == []
+    assert f"{key}, of “{study['contact']}”\n" in run("allow", key, "--home", tmp_path / "home"), "whose study came"
 
 
 @pytest.mark.slow
@@ -137,7 +139,10 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
             run("refuse", mistyped, "--home", home.path)
     assert journal.holders(world.at(AB))
     journal.close()
-    left = told("refuse", study[:8], "--home", home.path)
+    said = run("refuse", study[:8], "--home", home.path)
+    assert f"Left {study[:8]} “" in said and "it goes on with its other tellers" in said
+    assert f"Start your teller again for others: `anonml teller serve --home {home.path}`" in said
+    left = told("status", "--home", home.path)
     assert [(one["study"], one["stage"]) for one in left] == [(study, "over")] * 2
     assert "keep serving" not in run("status", "--home", home.path)
     reopened = Journal(home.journal)
@@ -152,9 +157,11 @@ def test_aggregators_are_named_and_listed(tmp_path: Path) -> None:
     keys = [letter * 64 for letter in "ab"]
     everybody = {"everybody": True, "allowed": []}
     assert told("allow", "--home", tmp_path) == everybody
-    assert "every aggregator" in run("allow", "--home", tmp_path)
+    assert "Every aggregator" in run("allow", "--home", tmp_path)
     for key in keys:
-        run("allow", key, "--home", tmp_path)
+        said = run("allow", key, "--home", tmp_path)
+        assert f"{key}, of nobody whose study is here yet (in words {words(bytes.fromhex(key))})" in said
+        assert said.endswith(f"leave `anonml teller serve --home {tmp_path}` running.\n")
     assert told("allow", "--home", tmp_path) == {"everybody": False, "allowed": keys}
     for wrong in (["ab"], ["xy"], [keys[0], "--everybody"]):
         with pytest.raises((Refused, InvalidValue, Malformed)):
@@ -174,7 +181,8 @@ def test_a_key_is_taken_back_and_with_the_last_one_nobody_may_ask(tmp_path: Path
     calls = Calls(home.key, home.place(), Journal(home.journal), os.urandom, home.allowed)
     asked = exchange.ask_entry("Ann", home.place().address).body(staff, b"")
     assert calls.answer("entry", asked)
-    assert "no aggregator may ask" in run("refuse", keys[staff], "--home", tmp_path)
+    said = run("refuse", keys[staff], "--home", tmp_path)
+    assert said.startswith(f"Taken back: {keys[staff]}, of nobody") and "No aggregator may ask" in said
     with pytest.raises(Refused, match="named"):
         calls.answer("entry", asked)
     with pytest.raises(Refused, match="expected a key"):

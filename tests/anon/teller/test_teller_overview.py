@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attrs import evolve
+
 from anon.teller.home import DATABASE
-from anon.teller.overview import overview
+from anon.teller.overview import OVER, StudyOverview, by_time, overview
 from tests.support.spare import spared
 
 AB = 0
@@ -36,3 +38,16 @@ def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> N
     world.settle(AB, world.admit(AB, world.packets()))
     world.tellers[0].finish(world.at(AB).study)
     assert _seen(tmp_path) == "round 1, slot 1: ended without a sum"
+
+
+def test_studies_that_run_come_first_and_the_newest_of_each_kind_before_the_others(tmp_path: Path) -> None:
+    spared(tmp_path)
+    study = overview(tmp_path / "0" / DATABASE)[0]
+
+    def at(published: int, stage: str) -> StudyOverview:
+        timetable = evolve(study.manifest.timetable, published=study.manifest.timetable.published - published)
+        return evolve(study, stage=stage, manifest=evolve(study.manifest, timetable=timetable))
+
+    old, new = at(90, "running"), at(10, "countersigned")
+    older_over, over = at(80, OVER), at(0, OVER)
+    assert by_time([older_over, old, over, new]) == [new, old, over, older_over]

@@ -87,6 +87,9 @@ def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
         ({"pace": "trial"}, 195),
         ({"pace": "trial", "c1_cuts": "10 40,"}, 160),
         ({"pace": "trial", "enrol": "5m", "collect": "3m"}, 750),
+        ({"pace": "trial", "people": "150", "c1_cuts": "10 40"}, 360 + 300 + 2 * 50),
+        ({"pace": "trial", "people": "150", "enrol": "4m", "collect": "5m", "c1_cuts": "10 40"}, 360 + 300 + 2 * 50),
+        ({"pace": "trial", "people": "150", "enrol": "9m", "collect": "6m", "c1_cuts": "10 40"}, 540 + 360 + 2 * 60),
         ({"enrol": "5m", "collect": "3m", "c1_cuts": "10 40,"}, 540),
         ({"enrol": "150s", "collect": "12h"}, 108_150),
         ({}, 972_000),
@@ -98,6 +101,10 @@ def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
         assert linted.manifest.cohort.minimum == (2 if "pace" in changed else 100)
         assert linted.manifest.features[0].cuts == ((10, 40) if "c1_cuts" in changed else ())
     assert form.fields_of({"pace": "trial", "minimum": "5"})["minimum"] == "5", "a trial's own figures may be changed"
+    for known, enrol in (("many", "2m"), ("1000000", "34m20s"), ("", "2m")):
+        assert form.fields_of({"pace": "trial", "people": known})["enrol"] == enrol, "as many as a rehearsal has"
+    assert form.fields_of({"pace": "trial", "people": "9", "enrol": "soon"})["enrol"] == "soon", "a check names it"
+    assert form.fields_of({"people": "150", "collect": "90s"})["collect"] == "90s", "a real study is left alone"
     assert length_of(_fields(enrol="soon")) is length_of(_fields(collect="999999999d")) is None
     (fault,) = lint_text(text_of(_fields()).replace('binning = "1d"', 'binning = "0s"')).faults
     assert "or write cuts in place of bins" in fault

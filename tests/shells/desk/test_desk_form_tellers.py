@@ -66,7 +66,7 @@ def test_tellers_are_proposed_below_a_thousand_people_alone() -> None:
 async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Path) -> None:
     tellers = [MemoryTeller(tmp_path / name) for name in ("council", "office")]
     app = AggregatorApp(
-        tmp_path / "home", Clock(), processes=0, link_to=lambda address, *_: tellers[int(address[-1])]
+        tmp_path / "a home", Clock(), processes=0, link_to=lambda address, *_: tellers[int(address[-1])]
     )
     async with app, opened(app) as desk:
         page = await desk.get("/form")
@@ -93,7 +93,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert (await desk.post("/form/tellers", draft=draft[1], **fields(tellers="a nowhere"))).status == 400
         written = await desk.post("/form/text", draft=draft[1], **fields())
         assert "It can be published" in written.text
-        asking = words_of((await desk.post("/form/publish", draft=draft[1], **fields())).text)
+        asking = words_of((await desk.post("/form/publish", draft=draft[1], **fields(people="300"))).text)
         assert f"Student council (program at 127.0.0.1:9000 ): {first}" in asking
         assert f"127.0.0.1:9001 ): {second}" in asking
         assert "What students read before they say yes" in asking and "hours: Your hours" in asking
@@ -104,7 +104,8 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         page = await desk.get(f"/studies/{live.study.hex()}")
         shown = words_of(page.text)
         assert f"Its words: {words(live.study)}" in shown and "Subject: The study is published" in shown
-        assert f"anonml study rehearse --home {app.home.path} --study {live.study.hex()[:8]}" in shown
+        rehearsal = f"anonml study rehearse --home '{app.home.path}' --study {live.study.hex()[:8]} --people 300"
+        assert rehearsal in shown and shown.index(rehearsal) < shown.index("Draw invites")
         again = await desk.get(f"/form?like={live.study.hex()}")
         assert "Whether you left the course" in again.text and "127.0.0.1:9001" in again.text
         assert f'value="{draft[1]}"' not in again.text
