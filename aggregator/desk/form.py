@@ -32,8 +32,8 @@ are expected, for the forecast alone. `adds`: `TELLERS`, or nothing for answers 
 TRIAL = "trial"
 TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "2m", "collect": "30s"}
 """Begins a study on one computer, to see every stage of it. Each can be changed."""
-MOST_REHEARSED = 1_000
-"""People that `anonml study rehearse` makes up at the most."""
+MOST_REHEARSED = 150
+"""People for whom a trial is long enough: a forecast for a whole year does not make it last for hours."""
 TRIAL_SECONDS_EACH, TRIAL_BEGINS_SECONDS = 2, 60
 """For a made-up person to join, and to send: twice the time below which a rehearsal refuses. And to start one."""
 TELLERS = "tellers"

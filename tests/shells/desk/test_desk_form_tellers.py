@@ -104,7 +104,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         page = await desk.get(f"/studies/{live.study.hex()}")
         shown = words_of(page.text)
         assert f"Its words: {words(live.study)}" in shown and "Subject: The study is published" in shown
-        rehearsal = f"anonml study rehearse --home '{app.home.path}' --study {live.study.hex()[:8]} --people 300"
+        rehearsal = f"anonml study rehearse --home '{app.home.path}' --study {live.study.hex()[:8]} --people 150"
         assert rehearsal in shown and shown.index(rehearsal) < shown.index("Draw invites")
         again = await desk.get(f"/form?like={live.study.hex()}")
         assert "Whether you left the course" in again.text and "127.0.0.1:9001" in again.text
