@@ -7,6 +7,7 @@ a bounded time; then the owner is told. On other systems no open file hinders an
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from anon.text.foreign import whole_place
 from anon.text.sentences import say
 
 T = TypeVar("T")
+Database = TypeVar("Database", bound=sqlite3.Connection)
 TRIES = 40
 PAUSE = 0.05
 """Seconds between two tries: two seconds in all."""
@@ -53,6 +55,31 @@ def once_closed(act: Callable[[], T], path: Path) -> T:
             file=whole_place(path),
         )
     )
+
+
+def opened_to_write(connect: Callable[[], Database]) -> Database:
+    """A connection that may write, where one can be had. On Windows SQLite opens a file for reading alone that another
+    program shares with nobody, or its log, and never asks again: that connection is closed, and another is made.
+    """
+    connection = connect()
+    for _ in range(TRIES):
+        if not hinders() or not _reads_alone(connection):
+            break
+        connection.close()
+        time.sleep(PAUSE)
+        connection = connect()
+    return connection
+
+
+def _reads_alone(connection: sqlite3.Connection) -> bool:
+    """True where a transaction that writes cannot begin, whatever the owner does. Another fault is the caller's."""
+    begun = sqlite3.Cursor(connection)
+    try:
+        begun.execute("BEGIN IMMEDIATE")
+        begun.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+    return False
 
 
 def hinders() -> bool:

@@ -236,7 +236,8 @@ def test_a_home_lives_in_a_folder_whose_program_reads_what_changes_and_shares_no
                 for asked in (
                     ("import", person), ("budget", "--lifetime", str(turn)), ("backup", folder / f"copy {turn}.zip")
                 ):  # fmt: skip
-                    demand_done(command, *asked, home=folder / "home")
+                    done = command(*asked, home=folder / "home")
+                    assert done.code == 0, done.err
         finally:
             over.touch()
         held, missed = map(int, reader.stdout.read().split())
