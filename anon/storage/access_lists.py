@@ -48,9 +48,7 @@ if sys.platform == "win32":
     def _rights() -> ctypes.WinDLL:
         found = ctypes.WinDLL("advapi32", use_last_error=True)
         found.OpenProcessToken.argtypes = (wintypes.HANDLE, wintypes.DWORD, ctypes.c_void_p)
-        found.SetNamedSecurityInfoW.argtypes = (
-            wintypes.LPCWSTR, ctypes.c_int, wintypes.DWORD, *[ctypes.c_void_p] * 4
-        )  # fmt: skip
+        found.SetFileSecurityW.argtypes = (wintypes.LPCWSTR, wintypes.DWORD, ctypes.c_void_p)
         return found
 
     def opened(path: Path, flags: int, new: bool) -> int:
@@ -71,18 +69,13 @@ if sys.platform == "win32":
                 raise
         return descriptor
 
-    def close_to_others(path: Path, inheriting: str) -> None:
-        """Give a file or folder the list where its own names others. What lies in a folder follows. Raises `OSError`."""
+    def close_to_others(path: Path, inheriting: str) -> bool:
+        """Give a file or folder the list where its own names others; True if it did. Raises `OSError`."""
         named = trustees(path)
-        if named and named <= _own() or not _keeps_lists(path):
-            return
-        there, acl, by_default = wintypes.BOOL(), ctypes.c_void_p(), wintypes.BOOL()
-        described = ctypes.c_void_p(_descriptor(inheriting))
-        found = map(ctypes.byref, (there, acl, by_default))
-        _done(_rights().GetSecurityDescriptorDacl(described, *found), path)
-        code = _rights().SetNamedSecurityInfoW(str(path), FILE_OBJECT, LIST | PROTECTED, None, None, acl, None)
-        if code:
-            raise _fault(code, path)
+        if (named and named <= _own()) or not _keeps_lists(path):
+            return False
+        _done(_rights().SetFileSecurityW(str(path), LIST | PROTECTED, ctypes.c_void_p(_descriptor(inheriting))), path)
+        return True
 
     def trustees(path: Path) -> frozenset[str]:
         """All whom the list of a file or folder names, as SDDL has them; none where everybody may do all. Raises

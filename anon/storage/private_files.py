@@ -63,9 +63,15 @@ def made_private(path: Path) -> None:
 
 
 def close_folder(path: Path) -> None:
-    """Close a folder that is there to others, and what will be made in it. Raises `OSError`."""
+    """Close a folder that is there to others, and what will be made in it. Raises `OSError`.
+
+    Windows lets others pass a folder that they may not list: all that lies in it already is closed as well.
+    """
     if sys.platform == "win32":
-        access_lists.close_to_others(path, access_lists.ON_FOLDERS)
+        if access_lists.close_to_others(path, access_lists.ON_FOLDERS):
+            for below in path.rglob("*"):
+                inheriting = access_lists.ON_FOLDERS if below.is_dir() else access_lists.ON_FILES
+                access_lists.close_to_others(below, inheriting)
     elif path.stat().st_mode & 0o077:
         path.chmod(0o700)
 

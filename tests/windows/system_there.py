@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import subprocess
 import sys
@@ -210,18 +209,7 @@ def test_a_file_that_stays_open_is_told_and_stays(tmp_path: Path, monkeypatch: p
     assert file.exists()
 
 
-def demand_done(command: Command, *words: str | Path, home: Path) -> None:
-    """On a busy machine the other program holds a file for longer than SQLite waits: that is told, and the owner
-    repeats the command, in a program that has nothing open yet."""
-    for _ in range(5):
-        gc.collect()
-        if (done := command(*words, home=home)).code == 0:
-            return
-        assert "SQLITE_READONLY" in done.err or "another program has this file open" in done.err, done.err
-    pytest.fail(done.err)
-
-
-@pytest.mark.soak  # on a busy machine the last word is SQLite's at times: cannot be written, five times
+@pytest.mark.soak
 def test_a_home_lives_in_a_folder_whose_program_reads_what_changes_and_shares_nothing(
     tmp_path: Path, person: Path, command: Command
 ) -> None:
