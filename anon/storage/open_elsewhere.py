@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -60,23 +61,26 @@ def once_closed(act: Callable[[], T], path: Path) -> T:
 def opened_to_write(connect: Callable[[], Database]) -> Database:
     """A connection that may write, where one can be had. On Windows SQLite opens a file for reading alone that another
     program shares with nobody, or its log, and never asks again: that connection is closed, and another is made.
+
+    Raises what `connect` does.
     """
-    connection = connect()
-    for _ in range(TRIES):
-        if not hinders() or not _reads_alone(connection):
-            break
-        connection.close()
+    for _ in range(TRIES if hinders() else 0):
+        with suppress(sqlite3.OperationalError):
+            connection = connect()
+            if not _reads_alone(connection):
+                return connection
+            connection.close()
         time.sleep(PAUSE)
-        connection = connect()
-    return connection
+    return connect()
 
 
 def _reads_alone(connection: sqlite3.Connection) -> bool:
-    """True where a transaction that writes cannot begin, whatever the owner does. Another fault is the caller's."""
-    begun = sqlite3.Cursor(connection)
+    """True where nothing can be written, whatever the owner does. Another fault is the caller's.
+
+    SQLite takes BEGIN IMMEDIATE for BEGIN there. This statement begins to write, and then has nothing to do.
+    """
     try:
-        begun.execute("BEGIN IMMEDIATE")
-        begun.execute("ROLLBACK")
+        sqlite3.Cursor(connection).execute("PRAGMA incremental_vacuum").fetchall()
     except sqlite3.Error as error:
         return error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
     return False

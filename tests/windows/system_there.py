@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,10 @@ from anon.errors import Refused
 from anon.kit.terminal.options import local_time
 from anon.machine.clock import elapsed_seconds
 from anon.storage import open_elsewhere
+from anon.storage.durable import connect
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import write_private
+from peer.data.kept import DATA_KEPT
 from peer.desktop.login import run_key
 from peer.store.home import PeerHome, RunElsewhere
 from tests.support.peer_command import Command, Served
@@ -207,6 +209,22 @@ def test_a_file_that_stays_open_is_told_and_stays(tmp_path: Path, monkeypatch: p
                 act()
             assert len(other.read()) <= 3
     assert file.exists()
+
+
+def test_a_database_that_another_program_shared_with_nobody_is_written(tmp_path: Path) -> None:
+    """SQLite opens it for reading alone, and that connection stays so."""
+    import ctypes
+
+    file = tmp_path / "data.sqlite"
+    file.touch()
+    kernel = ctypes.WinDLL("kernel32")
+    kernel.CreateFileW.restype, kernel.CloseHandle.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+    handle = kernel.CreateFileW(str(file), 0x80000000, 0, None, 3, 0, None)
+    later = threading.Timer(0.2, kernel.CloseHandle, (handle,))
+    later.start()
+    with closing(connect(file, DATA_KEPT)) as connection:
+        connection.execute("CREATE TABLE person (age)")
+    later.join()
 
 
 @pytest.mark.soak
