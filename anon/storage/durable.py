@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from anon.errors import Damaged, Malformed, NoRoom, RejectedProof
+from anon.storage.open_elsewhere import opened_to_write
 from anon.text.foreign import whole_place
 from anon.text.sentences import Ours, Sentence, Term, say
 from anon.values import frozen
@@ -73,9 +74,9 @@ def unwritten(file: Ours, why: Ours) -> Sentence:
 
 
 def connect(file: Path | str, kept: KeptFile, **options: Any) -> sqlite3.Connection:
-    """A connection whose faults are `Damaged` and `NoRoom`. `options` are those of `sqlite3.connect`."""
+    """A connection to write by, whose faults are `Damaged` and `NoRoom`. `options` are those of `sqlite3.connect`."""
     try:
-        return guarded(Path(file), kept)(file, **options)
+        return opened_to_write(lambda: guarded(Path(file), kept)(file, **options))
     except sqlite3.Error as error:
         raise translated(error, Path(file), kept) from error
 

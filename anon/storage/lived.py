@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from anon.storage.durable import KeptFile
-from anon.storage.private_files import held_private
+from anon.storage.open_elsewhere import read_file
+from anon.storage.private_files import open_private
 from anon.text.sentences import say
 from anon.values import frozen
 
@@ -42,9 +43,10 @@ class DatabaseMemory:
         return self.database.with_name(self.database.name + ENDING)
 
     def known(self) -> int | None:
-        """The number of the last transaction; None where no database lived. To be read before the database is."""
+        """The number of the last transaction; None where no database lived. To be read before the database is. Raises
+        `Refused` where another program shares the file with nobody."""
         try:
-            number, _, digest = self.file.read_bytes().strip().partition(b" ")
+            number, _, digest = read_file(self.file).strip().partition(b" ")
         except OSError:
             return 0 if self.file.exists() else None
         return int(number) if number.isdigit() and digest == _digest(number) else 0
@@ -60,7 +62,7 @@ class DatabaseMemory:
         """This transaction was committed. A file that cannot be written now is written after the next one."""
         text = f"{number:0{DIGITS}}".encode()
         with suppress(OSError):
-            descriptor = held_private(self.file)
+            descriptor = open_private(self.file)
             try:
                 os.write(descriptor, text + b" " + _digest(text) + b"\n")
             finally:

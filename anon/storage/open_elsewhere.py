@@ -7,9 +7,11 @@ a bounded time; then the owner is told. On other systems no open file hinders an
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +20,7 @@ from anon.text.foreign import whole_place
 from anon.text.sentences import say
 
 T = TypeVar("T")
+Database = TypeVar("Database", bound=sqlite3.Connection)
 TRIES = 40
 PAUSE = 0.05
 """Seconds between two tries: two seconds in all."""
@@ -53,6 +56,34 @@ def once_closed(act: Callable[[], T], path: Path) -> T:
             file=whole_place(path),
         )
     )
+
+
+def opened_to_write(connect: Callable[[], Database]) -> Database:
+    """A connection that may write, where one can be had. On Windows SQLite opens a file for reading alone that another
+    program shares with nobody, or its log, and never asks again: that connection is closed, and another is made.
+
+    Raises what `connect` does.
+    """
+    for _ in range(TRIES if hinders() else 0):
+        with suppress(sqlite3.OperationalError):
+            connection = connect()
+            if not _reads_alone(connection):
+                return connection
+            connection.close()
+        time.sleep(PAUSE)
+    return connect()
+
+
+def _reads_alone(connection: sqlite3.Connection) -> bool:
+    """True where nothing can be written, whatever the owner does. Another fault is the caller's.
+
+    SQLite takes BEGIN IMMEDIATE for BEGIN there. This statement begins to write, and then has nothing to do.
+    """
+    try:
+        sqlite3.Cursor(connection).execute("PRAGMA incremental_vacuum").fetchall()
+    except sqlite3.Error as error:
+        return error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+    return False
 
 
 def hinders() -> bool:

@@ -1,9 +1,12 @@
 """Files for their owner alone: made with mode 0600 before the first byte is in them, whatever the umask says.
 
+On Windows an access list stands in place of the mode (`anon.storage.access_lists`).
+
 Every file of this program that holds something private is made here; `tests/attacks/test_private_files.py` names the
 few that are not, and why. A folder of mode 0700 around them protects as well, but folders are copied and opened up.
 
-Not protected: against root and other programs of the same user. Systems without file modes are outside this promise.
+Not protected: against root and other programs of the same user. File systems that keep neither modes nor lists are
+outside this promise.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, synced
-from anon.storage.open_elsewhere import replace_file
+from anon.storage.open_elsewhere import once_closed, replace_file
+
+if sys.platform == "win32":
+    from anon.storage import access_lists
 
 MODE = 0o600
 _FLAGS = BINARY | CLOSED_IN_CHILDREN
@@ -24,6 +30,8 @@ _FLAGS = BINARY | CLOSED_IN_CHILDREN
 
 def new_private(path: Path) -> BinaryIO:
     """A new file to write to. Raises `FileExistsError` for anything that is there, a dangling link too."""
+    if sys.platform == "win32":
+        return os.fdopen(access_lists.opened(path, _FLAGS, new=True), "wb")
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, MODE), "wb")
 
 
@@ -33,10 +41,18 @@ def new_private_text(path: Path) -> TextIOWrapper:
 
 
 def held_private(path: Path) -> int:
-    """A descriptor of a file that may be there: to lock it, or to have it made before a library opens it."""
+    """A descriptor of a file that may be there: to lock it, or to have it made before a library opens it. Raises
+    `Refused` where another program shares it with nobody."""
+    return once_closed(lambda: open_private(path), path)
+
+
+def open_private(path: Path) -> int:
+    """The same, tried once. Raises `OSError`."""
+    if sys.platform == "win32":
+        return access_lists.opened(path, _FLAGS, new=False)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, MODE)
     # The mode above counts only where the file is new.
-    if os.fstat(descriptor).st_mode & 0o077 and sys.platform != "win32":
+    if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, MODE)
     return descriptor
 
@@ -44,6 +60,20 @@ def held_private(path: Path) -> int:
 def made_private(path: Path) -> None:
     """Make an empty file if there is none, and close one that is there to others."""
     os.close(held_private(path))
+
+
+def close_folder(path: Path) -> None:
+    """Close a folder that is there to others, and what will be made in it. Raises `OSError`.
+
+    Windows lets others pass a folder that they may not list: all that lies in it already is closed as well.
+    """
+    if sys.platform == "win32":
+        if access_lists.close_to_others(path, access_lists.ON_FOLDERS):
+            for below in path.rglob("*"):
+                inheriting = access_lists.ON_FOLDERS if below.is_dir() else access_lists.ON_FILES
+                access_lists.close_to_others(below, inheriting)
+    elif path.stat().st_mode & 0o077:
+        path.chmod(0o700)
 
 
 def write_private(path: Path, content: bytes) -> None:

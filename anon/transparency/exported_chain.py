@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import field
 
 from anon.errors import Malformed, Refused, because
-from anon.storage.private_files import new_private
+from anon.storage.private_files import close_folder, new_private
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.transparency.equivocation import manifest_of
@@ -68,6 +68,7 @@ def write_exported_chain(directory: Path, manifest_bytes: bytes, chain: tuple[Si
     if directory.exists():
         raise Refused(f"{directory}: already exists; name a new folder")
     directory.mkdir(mode=0o700, parents=True)
+    close_folder(directory)
     (directory / MANIFEST).parent.mkdir(mode=0o700)
     study = parse_manifest(manifest_bytes).study_id
     listed = listing(study, chain).encode()

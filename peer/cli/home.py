@@ -271,7 +271,7 @@ def received(
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Write the results of a study that are yours alone; `anonml peer predict` takes a model among them."""
-    from anon.storage.private_files import new_private
+    from anon.storage.private_files import close_folder, new_private
 
     peer = open_view(home)
     results = peer.store.received(pick(peer, study))
@@ -279,6 +279,7 @@ def received(
         raise Refused("there is no result of this study for you alone; the published ones are for everybody")
     _demand_new(folder)
     folder.mkdir(mode=0o700)
+    close_folder(folder)
     for (kind, part), body in results.items():
         with new_private(folder / f"{kind}-{part}.json") as written:
             written.write(body)

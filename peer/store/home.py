@@ -18,7 +18,7 @@ from anon.errors import Malformed, Refused, of_the_system
 from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
 from anon.storage.open_elsewhere import read_file
-from anon.storage.private_files import held_private, write_private
+from anon.storage.private_files import close_folder, held_private, write_private
 from anon.study.structuring import make_converter, structure
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
@@ -143,8 +143,16 @@ class PeerHome:
                     path=whole_place(self.path),
                 )
             )
-        if self.path.stat().st_mode & 0o077:
-            self.path.chmod(0o700)
+        try:
+            close_folder(self.path)
+        except OSError as error:
+            raise Refused(
+                say(
+                    "{path}: cannot be closed to other users of this machine ({strerror}); choose another folder with "
+                    "--home",
+                    path=whole_place(self.path), strerror=of_the_system(error),
+                )
+            ) from None
 
     def settings(self) -> Settings:
         """The stored settings, or the defaults. Raises `Damaged` for what is no JSON object, `Malformed` for unknown

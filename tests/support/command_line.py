@@ -99,7 +99,7 @@ async def finish(process: asyncio.subprocess.Process, encoding: str = "utf-8", l
         raise
     if not done:
         process.send_signal(signal.SIGABRT)
-    out, err = await reading
+    out, err = (stream or b"" for stream in await reading)
     assert done, f"it hung: {out.decode(encoding)} {err.decode(encoding)}"
     return Done(process.returncode or 0, out.decode(encoding), err.decode(encoding))
 

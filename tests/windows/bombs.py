@@ -98,10 +98,10 @@ def main() -> None:
 
 
 async def _there() -> str:
-    from tests.windows.wine import CODE_PAGE, LONGEST, WINDOWS, booted, finish
+    from tests.windows.wine import WINDOWS, booted
 
     with booted():
-        done = await finish(await WINDOWS.start("-m", "tests.windows.bombs"), CODE_PAGE, LONGEST)
+        done = await WINDOWS.done("-m", "tests.windows.bombs")
     assert done.code == 0, done.err
     return done.out
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.command_line import finish
-from tests.windows.wine import CODE_PAGE, LONGEST, WINDOWS, booted, needs_windows
+from tests.windows.wine import WINDOWS, booted, needs_windows
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(1800), needs_windows]
 GROUPS = {
@@ -64,7 +63,7 @@ def passed(files: Sequence[str], marked: str) -> int:
         words = (*plugins, "-o", "timeout_method=thread", "--tb=short", "-m", marked)
         left_out = " and ".join(f"not ({name})" for name in NOT_THERE)
         named = [f"tests/{name}.py" for name in files]
-        done = await finish(await WINDOWS.start("-m", "pytest", *words, "-k", left_out, *named), CODE_PAGE, LONGEST)
+        done = await WINDOWS.done("-m", "pytest", *words, "-k", left_out, *named)
         assert done.code == 0, done.out[-6000:] + done.err[-2000:]
         return done.out
 

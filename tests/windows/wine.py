@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -40,6 +41,8 @@ ENVIRONMENT = {
 """Neither .NET nor a browser of Wine's own is looked for, and nothing is put into this system's menus."""
 LONGEST = 1500.0
 """Seconds after which a program hangs, however busy the machine is: Wine takes minutes on a loaded one."""
+GRACE = 5
+"""Seconds in which the rest of an ended program's errors is read."""
 CODE_PAGE = "cp1252"
 """Of a usual Windows in the West, and so of its pipes."""
 KILLED = 9
@@ -80,6 +83,12 @@ def of_windows(path: Path) -> str:
     return "Z:" + str(PurePosixPath(path)).replace("/", "\\")
 
 
+def _read(pipe: int, told: bytearray) -> None:
+    with os.fdopen(pipe, "rb", buffering=0) as file:
+        while piece := file.read(2**16):
+            told += piece
+
+
 @frozen
 class System:
     """A Python that runs the project's commands. `named`: a path as its programs name it."""
@@ -89,12 +98,28 @@ class System:
     code_page: str
     named: Callable[[Path], str]
 
-    async def start(self, *words: str | Path, **more: str) -> asyncio.subprocess.Process:
+    async def start(
+        self, *words: str | Path, errors: int = asyncio.subprocess.PIPE, **more: str
+    ) -> asyncio.subprocess.Process:
         """`python WORDS`; `more`: of its environment. Without a standard input Wine gives no output either."""
         pipe, told = asyncio.subprocess.PIPE, [self.named(one) if isinstance(one, Path) else one for one in words]
         return await asyncio.create_subprocess_exec(
-            *self.python, *told, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT, env={**self.environment, **more}
+            *self.python, *told, stdin=pipe, stdout=pipe, stderr=errors, cwd=ROOT, env={**self.environment, **more}
         )
+
+    async def done(self, *words: str | Path, **more: str) -> Done:
+        """`python WORDS` to its end. Its errors are read until then: Wine's own services were once started with that
+        pipe, `booted` or not, and keep it open."""
+        (reading, written), told = os.pipe(), bytearray()
+        reader = threading.Thread(target=_read, args=(reading, told), daemon=True)
+        try:
+            program = await self.start(*words, errors=written, **more)
+        finally:
+            os.close(written)
+            reader.start()
+        ended = await finish(program, self.code_page, LONGEST)
+        await asyncio.to_thread(reader.join, GRACE)
+        return Done(ended.code, ended.out, told.decode(self.code_page, "replace"))
 
     async def killed(self, *commands: Sequence[str | Path], **more: str) -> None:
         """`attempts` that are killed in the midst of one."""
@@ -119,8 +144,7 @@ class System:
         told = [
             [self.code_page, [self.named(word) if isinstance(word, Path) else word for word in one]] for one in commands
         ]
-        program = await self.start("-m", COMMANDS, json.dumps(told), **more)
-        return await finish(program, self.code_page, LONGEST)
+        return await self.done("-m", COMMANDS, json.dumps(told), **more)
 
 
 WINDOWS = System((WINE, PYTHON), ENVIRONMENT, CODE_PAGE, of_windows)
