@@ -2,8 +2,8 @@
 what Windows has. Its argument is a folder; its home there is named as Windows names one.
 
 Blocked: `fcntl`, `resource`, `pwd`, `grp`, `termios`, forks, users, modes, unix sockets, `/proc`, and handlers of
-signals in the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt` and a
-count of memory are lent.
+signals in the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt`, a
+count of memory and access lists that close nothing are lent.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def become_windows() -> None:
     pathlib.io.open = io.open  # type: ignore[attr-defined]
     os.chmod = without_modes(os.chmod)
     _lend_a_count_of_memory()
+    _lend_access_lists()
     sys.platform, sys.executable = "win32", ""  # no program for children: the real ones are tried in tests/windows
 
 
@@ -116,6 +117,18 @@ def _lend_a_count_of_memory() -> None:
     lent = types.ModuleType("anon.queries.windows")
     lent.private_bytes = lambda: 0  # type: ignore[attr-defined]
     sys.modules["anon.queries.windows"] = lent
+
+
+def _lend_access_lists() -> None:
+    """The real ones are tried in tests/windows."""
+
+    def opened(path: Path, flags: int, new: bool) -> int:
+        return os.open(path, flags | os.O_CREAT | (os.O_WRONLY | os.O_EXCL if new else os.O_RDWR))
+
+    lent = types.ModuleType("anon.storage.access_lists")
+    lent.ON_FILES, lent.ON_FOLDERS = "", "OICI"  # type: ignore[attr-defined]
+    lent.opened, lent.close_to_others = opened, lambda path, inheriting: False  # type: ignore[attr-defined]
+    sys.modules["anon.storage.access_lists"] = lent
 
 
 def all_modules() -> int:
@@ -128,7 +141,7 @@ def all_modules() -> int:
         for package in (anon, peer)
         for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
     ]
-    elsewhere = ("anon.kit.testnet", "anon.queries.child", "anon.queries.windows")
+    elsewhere = ("anon.kit.testnet", "anon.queries.child", "anon.queries.windows", "anon.storage.access_lists")
     names = [name for name in names if not name.startswith(elsewhere)]
     for name in names:
         importlib.import_module(name)
