@@ -1,6 +1,6 @@
 """Packets that one machine and two accept, each a network namespace with one core, on one PostgreSQL server in a third.
 
-    python -m benchmarks.machines [--machines 1 2] [--rate 1000] [--packets 1500]
+    python -m benchmarks.machines [--machines 1 2] [--rate 1000] [--packets 1000]
 
 It takes root, `ip netns` and PostgreSQL's programs. No namespace has a way out: all wires end at a bridge in that of
 the clients. Every machine runs `anonml aggregator serve` on a copy of the home, and is kept on a core of its own. The
@@ -183,7 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, nargs="+", choices=(1, 2), default=[1, 2], help="machines that serve")
     parser.add_argument("--rate", type=float, default=1000.0, help="packets offered a second, to each")
-    parser.add_argument("--packets", type=int, default=1500, help="packets for each machine")
+    parser.add_argument("--packets", type=int, default=1000, help="packets for each machine")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where members and packets are kept for later runs")
     parser.add_argument("--inside", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

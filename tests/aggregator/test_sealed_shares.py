@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -133,7 +132,7 @@ async def test_of_two_orders_of_arrival_the_compacted_file_is_the_same(tmp_path:
 
 def open_without_a_name(folder: Path) -> bool:
     """True if this process holds a file of the folder that was unlinked."""
-    held = (os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink())
+    held = (str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink())
     return any(name.startswith(f"{folder}/") and name.endswith(" (deleted)") for name in held)
 
 
