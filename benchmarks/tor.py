@@ -33,7 +33,7 @@ from anon.route import Route, SocksRoute
 from anon.route.tor import Controller, Events, TorKeeper, TorProcess, TorRoute, find_tor, torrc_of_client
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
-from benchmarks.server import cpu_seconds, prepare
+from benchmarks.server import prepare
 from benchmarks.tor_peer import peer_of_13_packets
 
 CONCURRENCY = (1, 8, 32)
@@ -46,11 +46,10 @@ Post = Callable[[bytes], Awaitable[bytes]]
 
 @frozen
 class Target:
-    """Where packets go: the onion address and the study's path. `service`: the number of the service's tor."""
+    """Where packets go: the onion address and the study's path."""
 
     onion: str
     path: str
-    service: int
 
     def by(self, route: Route) -> Post:
         """One packet over this route; the answer."""
@@ -133,14 +132,10 @@ async def load(post: Post, packets: list[bytes], concurrency: int) -> tuple[floa
     return time.perf_counter() - start, latencies, failures
 
 
-async def row(
-    name: str, post: Post, controller: Controller, packets: list[bytes], concurrency: int, service: int
-) -> Figure:
+async def row(name: str, post: Post, controller: Controller, packets: list[bytes], concurrency: int) -> Figure:
     """One line of the table."""
     async with counting(controller) as circuits:
-        before = cpu_seconds(service)
         seconds, latencies, failures = await load(post, packets, concurrency)
-        spent = cpu_seconds(service) - before
         found = await circuits.counted()
     ordered = sorted(latencies)
     return {
@@ -153,7 +148,6 @@ async def row(
         "p95_ms": round(ordered[int(len(ordered) * 0.95)] * 1e3),
         "repeated": failures,
         "circuits": found,
-        "service_tor_cpu_ms_each": round(spent / len(packets) * 1e3, 2),
     }
 
 
@@ -174,10 +168,9 @@ async def rows_of(
         for name, route, controller in ways:
             for concurrency in CONCURRENCY:
                 some = _take(packets, _count(first, concurrency))
-                rows.append(await row(name, target.by(route), controller, some, concurrency, target.service))
+                rows.append(await row(name, target.by(route), controller, some, concurrency))
     async with target.by_one_session(*network.socks) as post:
-        control = _take(packets, CONTROL)
-        rows.append(await row("one session", post, network.controller(), control, 1, target.service))
+        rows.append(await row("one session", post, network.controller(), _take(packets, CONTROL), 1))
     return rows
 
 
@@ -190,8 +183,8 @@ def _take(packets: Iterator[bytes], count: int) -> list[bytes]:
 
 
 @asynccontextmanager
-async def serving(home: Path, scratch: Path, network: PrivateNetwork) -> AsyncIterator[tuple[str, int]]:
-    """The aggregator's process behind an onion service of a tor of its own: its address, and the tor's process."""
+async def serving(home: Path, scratch: Path, network: PrivateNetwork) -> AsyncIterator[str]:
+    """The aggregator's process behind an onion service of a tor of its own; the onion address."""
     command = [sys.executable, "-m", "benchmarks.server", "--serve", str(home)]
     server = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     try:
@@ -202,7 +195,7 @@ async def serving(home: Path, scratch: Path, network: PrivateNetwork) -> AsyncIt
         try:
             await tor.bootstrap(60)
             onion = await tor.controller.add_onion("NEW:ED25519-V3", [f"80,127.0.0.1:{port}"])
-            yield f"{onion.service_id}.onion:80", tor.pid
+            yield f"{onion.service_id}.onion:80"
         finally:
             await tor.stop()
     finally:
@@ -217,8 +210,8 @@ async def measure(first: int) -> None:
         total = 2 * WARM_UP + CONTROL + 2 * sum(_count(first, concurrency) for concurrency in CONCURRENCY)
         packets, _, study = await prepare(scratch / "home", total)
         async with PrivateNetwork(scratch / "net") as network:
-            async with serving(scratch / "home", scratch, network) as (onion, service):
-                target = Target(onion, f"/v1/{study}/packets", service)
+            async with serving(scratch / "home", scratch, network) as onion:
+                target = Target(onion, f"/v1/{study}/packets")
                 rows = await rows_of(network, target, iter(packets), first, scratch)
             peer = await asyncio.to_thread(peer_of_13_packets, scratch / "study", network.torrc_file)
             ready: Figure = {"network_ready_seconds": round(network.seconds, 1)}
