@@ -141,10 +141,10 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
     return packets
 
 
-async def post(port: int, path: str, body: bytes) -> str:
+async def post(port: int, path: str, body: bytes, host: str = "127.0.0.1") -> str:
     """One packet over one fresh connection; the answer's word."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    reader, writer = await asyncio.open_connection(host, port)
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(head.encode() + body)
     answer = await reader.read()
     writer.close()

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlalchemy import text
@@ -62,39 +63,45 @@ async def _served(options: argparse.Namespace, prepared: Path, study: str, made:
             if server.stdout is None:
                 raise RuntimeError("the server has no output")
             port = int(str(json.loads(await server.stdout.readline())["address"]).rpartition(":")[2])
-            await _all_there(database, workers)
-            row, accepted = await _row(options, database, server.pid, port, study, made, workers)
+            await all_there(database, workers)
+
+            def send(packet: bytes) -> asyncio.Future[str]:
+                return asyncio.ensure_future(post(port, f"/v1/{study}/packets", packet))
+
+            row, accepted = await offered(options, database, [server.pid], send, made, workers)
         finally:
             server.send_signal(signal.SIGTERM)
             await server.wait()
-        async with database.read() as connection:
-            stored = [bytes(one[0]) for one in await connection.execute(text("SELECT digest FROM packets"))]
-        lost, doubled = missing_and_doubled(accepted, stored)
+        faults = await compared(database, accepted)
         await _emptied(database)
-        return row | {"lost": lost, "doubled": doubled}
+        return {"workers": workers} | row | faults
 
 
-async def _row(
+async def compared(database: PostgresDatabase, accepted: list[bytes]) -> Figure:
+    """How many of the accepted packets are not in the database, and how many rows are there twice."""
+    async with database.read() as connection:
+        stored = [bytes(one[0]) for one in await connection.execute(text("SELECT digest FROM packets"))]
+    lost, doubled = missing_and_doubled(accepted, stored)
+    return {"lost": lost, "doubled": doubled}
+
+
+async def offered(
     options: argparse.Namespace,
     database: PostgresDatabase,
-    pid: int,
-    port: int,
-    study: str,
+    pids: Sequence[int],
+    send: Callable[[bytes], asyncio.Future[str]],
     made: list[Made],
     workers: int,
 ) -> tuple[Figure, list[bytes]]:
-    def send(packet: bytes) -> asyncio.Future[str]:
-        return asyncio.ensure_future(post(port, f"/v1/{study}/packets", packet))
-
+    """A row of these serving programs, `workers` processes in all, and the digests of all packets that they took."""
     warming = WARM_UP * workers
     warm = await offer(send, made[:warming], WARM_RATE, 0)
     postmaster = await _postmaster(database)
-    before, stored_before, own = cpu_seconds(pid), cpu_seconds(postmaster), time.process_time()
+    before, stored_before, own = sum(map(cpu_seconds, pids)), cpu_seconds(postmaster), time.process_time()
     answered = await offer(send, made[warming : warming + options.packets], options.rate, 1)
-    cpu, stored = cpu_seconds(pid) - before, cpu_seconds(postmaster) - stored_before
+    cpu, stored = sum(map(cpu_seconds, pids)) - before, cpu_seconds(postmaster) - stored_before
     ordered, taken = sorted(answered.latencies), len(answered.accepted)
     row: Figure = {
-        "workers": workers,
         "packets": sum(answered.words.values()),
         "accepted": taken,
         "again_accepted": answered.again["accepted"],
@@ -104,13 +111,13 @@ async def _row(
         "processes_cpu_ms_each": round(cpu / max(taken, 1) * 1e3, 3),
         "database_cpu_ms_each": round(stored / max(taken, 1) * 1e3, 3),
         "clients_cpu_ms_each": round((time.process_time() - own) / max(taken, 1) * 1e3, 3),
-        "memory_mib": round(peak_memory(pid), 1),
+        "memory_mib": round(sum(map(peak_memory, pids)), 1),
         "load": round(os.getloadavg()[0], 1),
     }
     return row, [*warm.accepted, *answered.accepted]
 
 
-async def _all_there(database: PostgresDatabase, workers: int) -> None:
+async def all_there(database: PostgresDatabase, workers: int) -> None:
     """Wait until so many processes are connected."""
     named = text("SELECT count(DISTINCT application_name) FROM pg_stat_activity WHERE datname = current_database()")
     async with database.read() as connection:

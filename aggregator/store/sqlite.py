@@ -130,11 +130,20 @@ class SqliteDatabase(Database):
         """Nothing: deleted rows are overwritten at once."""
 
     async def compact(self, study: bytes) -> None:
-        """See `Database`. It rewrites the whole file."""
+        """See `Database`. It rewrites the whole file, by way of a nameless file in the same folder, as large.
+
+        The log takes as much once more, so that the disk needs room for two further files.
+        """
         self.drop_copies()
         async with self._writing, self._engine.connect() as connection:
             plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
-            await plain.exec_driver_sql("VACUUM")
+            folder = str(self._path.parent.absolute()).replace("'", "''")
+            await plain.exec_driver_sql(f"PRAGMA temp_store_directory='{folder}'")
+            try:
+                await plain.exec_driver_sql("PRAGMA temp_store=FILE")
+                await plain.exec_driver_sql("VACUUM")
+            finally:
+                await plain.exec_driver_sql("PRAGMA temp_store=MEMORY")
             await plain.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def drop_copies(self) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import evolve
 
 from aggregator.rules.accepted import AcceptedPacket
-from aggregator.store import packets
+from aggregator.store import packets, sqlite
 from aggregator.store.database import Database
+from aggregator.store.home import KEPT as KEPT_HERE
 from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.sqlite import SqliteDatabase
 from anon.crypto import labels
+from anon.storage.durable import guarded
 from anon.storage.migration import KEPT
 from anon.wire.cbor import sha256
 from anon.wire.packets import Occasion, Packet, Relayed
@@ -124,6 +128,47 @@ async def test_of_two_orders_of_arrival_the_compacted_file_is_the_same(tmp_path:
         await database.close()
         contents.append((tmp_path / name / "aggregator.sqlite").read_bytes()[100:])  # its header counts changes
     assert contents[0] == contents[1] and packet(1).tag in contents[0]
+
+
+def open_without_a_name(folder: Path) -> bool:
+    """True if this process holds a file of the folder that was unlinked."""
+    held = (str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink())
+    return any(name.startswith(f"{folder}/") and name.endswith(" (deleted)") for name in held)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are read from /proc")
+async def test_compaction_goes_by_way_of_the_homes_folder_and_gives_the_bytes_that_memory_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, seen = tmp_path / "staff's home", list[bool]()
+    home.mkdir()
+    file, plain = home / "aggregator.sqlite", tmp_path / "plain.sqlite"
+
+    def watched(*given: object) -> Callable[..., sqlite3.Connection]:
+        def make(*words: Any, **options: Any) -> sqlite3.Connection:
+            made = guarded(file, KEPT_HERE)(*words, **options)
+            made.set_progress_handler(lambda: seen.append(open_without_a_name(home)), 1000)
+            return made
+
+        return make
+
+    monkeypatch.setattr(sqlite, "guarded", watched)
+    database = SqliteDatabase(file)
+    await database.create(packets.TABLES)
+    long = [evolve(kept(packet(number)), plaintext=bytes([number]) * 50_000) for number in range(200)]
+    await PacketStore(database).insert(STUDY, long)
+    with closing(sqlite3.connect(file)) as before, closing(sqlite3.connect(plain)) as copy:
+        before.backup(copy)
+        copy.execute("PRAGMA temp_store=MEMORY")
+        copy.execute("VACUUM")
+    seen.clear()
+    await database.compact(STUDY)
+    async with database.read() as connection:
+        assert (await connection.exec_driver_sql("PRAGMA temp_store")).scalar_one() == 2
+    await database.close()
+    assert any(seen), "nothing was written beside the database"
+    assert file.read_bytes()[100:] == plain.read_bytes()[100:]  # its header counts changes
+    assert sorted(path.name for path in home.iterdir()) == [file.name, f"{file.name}.lived"]
 
 
 async def test_a_compacted_file_leaves_no_copy_of_before(tmp_path: Path) -> None:
