@@ -119,7 +119,7 @@ def _others(paths: Sequence[Path]) -> list[str]:
 
 
 def test_a_second_user_opens_no_private_file(shared: Path) -> None:
-    """Also none of a home whose folder was opened up later. A file that was made for all is open: a list keeps them out."""
+    """Also none of a home whose folder was opened up later. A file made for all is open: a list keeps them out."""
     with booted():
         private, public = _lived(shared)
         homes = [shared / "home", shared / "second"]
