@@ -99,7 +99,7 @@ class Beside:
         if self.expects >= 2:
             lines.append(
                 f'kind = "rule" in place of "tables-sum" starts from what staff expect of {self.expects} features. '
-                "Made-up people know nothing of that, so it has no figure here; `anonml simulate` gives one."
+                "It is not tried on made-up people, so it has no figure here; `anonml simulate` gives one."
             )
         lines.append(
             'For the sums write protocol = "sum", kind = "tables-sum" under [design], and [[tellers]] that different '

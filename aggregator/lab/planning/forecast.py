@@ -49,7 +49,7 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         )
     if manifest.surveys[0].kind == SCORES:
         raise Refused(
-            "made-up people know nothing of what staff expect; `anonml simulate` tries the study on data that you have"
+            "a calibrated rule is not tried on made-up people; `anonml simulate` tries the study on data that you have"
         )
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
