@@ -68,3 +68,12 @@ def test_the_outlook_says_its_interval_and_whose_people_it_is_from() -> None:
     assert "100 made-up studies" in said
     from_file = " ".join(Outlook(100, 1.0, 0.6, 0.45, 0.72, 0.1, 800, True).sentences())
     assert "of 100 studies of last year's people" in from_file
+
+
+def test_a_design_that_left_early_has_an_interval_as_wide_as_the_leaders() -> None:
+    """Four trials have no interval of nine in ten."""
+    leader, left = (Trials(plan_of(ASKED), 100) for _ in range(2))
+    leader.aucs, left.aucs = [0.5 + number / 100 for number in range(32)], [0.6, 0.61, 0.62, 0.63]
+    ahead, behind = leader.forecast("", 1.0), left.forecast("", 1.0, 0.55, leader)
+    assert behind.high - behind.low == pytest.approx(ahead.high - ahead.low)
+    assert behind.low < behind.auc == 0.55 < behind.high

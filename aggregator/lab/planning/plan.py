@@ -73,7 +73,8 @@ def choose_design(
         leader = max(left, key=lambda runs: runs.mean)
         left = [runs for runs in left if runs is leader or not runs.far_behind(leader)]
     forecasts = [
-        (runs.forecast(candidate.name, epsilon, runs.beside(leader)), candidate.proposal) for candidate, runs in tried
+        (runs.forecast(candidate.name, epsilon, runs.beside(leader), leader), candidate.proposal)
+        for candidate, runs in tried
     ]
     forecasts.sort(key=lambda pair: -pair[0].auc)
     alike = [runs for runs in left if leader.mean - runs.mean <= ALIKE * max(leader.mean - 0.5, 0.0)]

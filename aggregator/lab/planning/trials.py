@@ -181,11 +181,15 @@ class Trials:
         self.aucs.append(ranked.auc)
         self.shown.append(ranked.shown)
 
-    def forecast(self, design: str, epsilon: float, auc: float | None = None) -> Forecast:
-        """The figures so far; `auc` in place of the mean where it was found by comparison."""
+    def forecast(
+        self, design: str, epsilon: float, auc: float | None = None, leader: Trials | None = None
+    ) -> Forecast:
+        """The figures so far; `auc` in place of the mean where it was found by comparison with a `leader`, which then
+        gives the interval its width: it was tried on more populations."""
         tried, mean = np.array(self.aucs), self.mean if auc is None else auc
         shown = float(np.mean(self.shown)) if self.shown else 0.0
-        low, high = interval(tried + (mean - self.mean))
+        widest = np.array(leader.aucs) if leader is not None and auc is not None else tried
+        low, high = interval(widest + (mean - float(widest.mean())))
         return Forecast(design, self.cohort, epsilon, mean, standard_error(tried), low, high, shown)
 
 
