@@ -113,7 +113,7 @@ def _positive(table: Mapping[str, np.ndarray[Any, Any]], label: str) -> np.ndarr
     if " " not in label:
         values = table[label]
         if values.dtype.kind == "U":
-            return values == Counter(values.tolist()).most_common(1)[0][0]
+            return np.array(values == Counter(values.tolist()).most_common(1)[0][0])
         middle = float(np.nanmedian(values))
         return values > middle if (values > middle).any() else values >= middle
     name, sign, value = label.split()

@@ -71,7 +71,8 @@ def plan(
     people = cohort or written.cohort.minimum
     if (manifest := with_rounds(written, epsilon)) is not None:
         return _show_rounds(manifest, people, as_json)
-    proposal, assumed = without_tellers(written, epsilon), Assumptions(file=data and people_from_csv(written, data))
+    proposal = without_tellers(written, epsilon)
+    assumed = Assumptions(file=people_from_csv(written, data) if data else None)
     for target in (write, chart):
         if target is not None and target.exists():
             raise Refused(f"{target}: already exists; name another file")

@@ -107,7 +107,7 @@ def outlook_of(
     if manifest.surveys[0].kind == SCORES:
         return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
-    assumed = Assumptions(file=file and people_from_csv(proposal, file))
+    assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
     return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
 
 
