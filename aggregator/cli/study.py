@@ -78,6 +78,9 @@ def lint(
     context: typer.Context,
     file: StudyFile,
     cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Last year's people, one row each (CSV): they take the place of made-up ones.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a study file and its queries, and show what it would ask and cost, and whether the group is large enough.
@@ -89,7 +92,7 @@ def lint(
     proposal = drafted(PROTOCOLS.load_proposal(file))
     given = read_given(proposal.given, file.parent)
     manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow, given=given)
-    outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
+    outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort, data))]
     verdict, *reasons = [line for outlook in outlooks for line in outlook.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside
     from aggregator.lab.planning.outlook import Outlook
     from aggregator.lab.planning.plan import DesignChoice
+    from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.trials import Forecast
     from anon.study.manifest import Manifest
     from anon.study.proposal import Proposal
@@ -29,8 +30,9 @@ WHY = (
     "costs no more than 3 % of the gain over a guess. Choose another only if it was shown to beat a guess more often."
 )
 """`aggregator.lab.planning.plan` has the rule."""
-_HEADINGS = ("design", "expected AUC", "± s.e.", "spread of one study", "shown to beat a guess")
+_HEADINGS = ("design", "expected AUC", "nine in ten studies", "± s.e.", "shown to beat a guess")
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+DATA = "Last year's people, one row each (CSV): they take the place of made-up ones."
 
 
 def plan(
@@ -43,6 +45,7 @@ def plan(
     populations: Annotated[int | None, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = None,
     only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
     seed: Annotated[int, typer.Option(help="For another set of made-up populations.")] = 1,
+    data: Annotated[Path | None, typer.Option(help=DATA)] = None,
     compute: Annotated[str, typer.Option(help=HELP)] = "1",
     as_json: JsonOption = False,
 ) -> None:
@@ -51,22 +54,25 @@ def plan(
     Exact sums stand beside them, and on what each guarantee rests. Of a study whose members write to each other, or
     hold many records, it tells windows, bytes and work.
 
-    The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
-    `learning.base_rate` where they are public knowledge.
+    With `--data` they are drawn from last year's file. The assumptions about made-up people are stated in
+    aggregator/lab/planning/population.py; declare `shares` and `learning.base_rate` where they are public knowledge.
     """
     from aggregator.lab.planning.exact_sums import summed, without_tellers
     from aggregator.lab.planning.letters import with_rounds
     from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
+    from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.study_file import chart as draw
     from aggregator.lab.planning.study_file import to_toml
     from aggregator.lab.planning.trials import plan_of
+    from aggregator.lab.simulation.people import people_from_csv
 
     place, written = Compute.of(compute), PROTOCOLS.load_proposal(file)
     people = cohort or written.cohort.minimum
     if (manifest := with_rounds(written, epsilon)) is not None:
         return _show_rounds(manifest, people, as_json)
     proposal = without_tellers(written, epsilon)
+    assumed = Assumptions(file=people_from_csv(written, data) if data else None)
     for target in (write, chart):
         if target is not None and target.exists():
             raise Refused(f"{target}: already exists; name another file")
@@ -74,15 +80,15 @@ def plan(
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
         task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
-        choice = choose_design(proposal, people, epsilon, seed, populations, compute=place)
+        choice = choose_design(proposal, people, epsilon, seed, populations, assumed, place)
         if populations is not None:
-            choice = settled(choice, proposal, seed, place)
+            choice = settled(choice, proposal, seed, place, assumed)
         plan = plan_of(choice.proposal, seed)
-        outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place)
-        sums = _beside(written, choice, seed, place)
+        outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place, assumed)
+        sums = _beside(written, choice, seed, place, assumed)
         progress.advance(task)
         around = survey_of_choices(
-            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place
+            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place, assumed
         )
         here = (people, epsilon)
         around = tuple(choice if (cell.best.cohort, cell.best.epsilon) == here else cell for cell in around)
@@ -163,21 +169,21 @@ _SCORE = (
     "year's data `anonml simulate` says how often such a study would tell.\n"
 )
 _OPTIMISTIC = (
-    "This is optimistic where your data say less than made-up people do. With last year's data as a CSV file, "
-    "`anonml simulate STUDY.toml --data FILE.csv` is the better forecast."
+    "Made-up studies differ in how much there is to find, as real ones do: the interval says more than its middle. "
+    "With last year's data as a CSV file, `--data FILE.csv` forecasts from it."
 )
 
 
 def _figures(forecast: Forecast) -> tuple[str, ...]:
-    return f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}", f"{forecast.shown:.0%}"
+    return f"{forecast.auc:.3f}", forecast.between, f"{forecast.auc_se:.3f}", f"{forecast.shown:.0%}"
 
 
-def _beside(written: Proposal, choice: DesignChoice, seed: int, place: Compute) -> Beside | str:
+def _beside(written: Proposal, choice: DesignChoice, seed: int, place: Compute, assumed: Assumptions) -> Beside | str:
     """Exact sums, or why this study cannot be one of them."""
     from aggregator.lab.planning.exact_sums import beside
 
     try:
-        return beside(written, choice.proposal, choice.best.cohort, choice.best.epsilon, seed, place)
+        return beside(written, choice.proposal, choice.best.cohort, choice.best.epsilon, seed, place, assumed)
     except (Malformed, Refused) as fault:
         return str(fault)
 
@@ -188,7 +194,8 @@ def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook) -> N
     for forecast in choice.forecasts:
         best = styled("[bold]→[/] {design}", design=forecast.design)
         table.add_row(best if forecast is choice.best else forecast.design, *_figures(forecast))
-    heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, made-up people:"
+    whose = "last year's people" if outlook.from_file else "made-up people"
+    heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, {whose}:"
     console.print(heading)
     console.print(table)
     console.print(WHY)
@@ -206,8 +213,10 @@ def _show_beside(console: Terminal, best: Forecast, sums: Beside | str, epsilon:
     if sums.equal is not None:
         table.add_row("", f"the same at local epsilon {sums.equal.epsilon:g}", *_figures(sums.equal))
     table.add_row("sum", sums.sums.design, *_figures(sums.sums))
-    if sums.trusted is not None:
-        table.add_row("a trusted party", "the same tables, noise added once", f"{sums.trusted:.3f}", "", "", "")
+    if sums.trusted is not None and sums.trusted_between is not None:
+        low, high = sums.trusted_between
+        told = (f"{sums.trusted:.3f}", f"{low:.2f} to {high:.2f}", "", "")
+        table.add_row("a trusted party", "the same tables, noise added once", *told)
     console.print(f"{sums.sums.cohort:,} people, the two protocols at epsilon {epsilon:g}:")
     console.print(table)
     for line in sums.sentences(epsilon):
@@ -223,4 +232,4 @@ def _closing(outlook: Outlook, proposal: Proposal) -> str:
 
 
 def _cell(forecast: Forecast, too_small: bool) -> str:
-    return f"{forecast.auc:.3f} {forecast.design}{' (too few people)' if too_small else ''}"
+    return f"{forecast.auc:.3f} ({forecast.between}) {forecast.design}{' (too few people)' if too_small else ''}"

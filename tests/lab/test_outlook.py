@@ -66,7 +66,7 @@ def test_a_planned_design_has_one_figure_in_plan_lint_and_forecast(tmp_path: Pat
     best, outlook = planned["best"], planned["outlook"]
     assert isinstance(best, dict) and isinstance(outlook, dict) and best["auc"] == outlook["expected_auc"]
     linted = _json("lint", str(target), "--cohort", "400")
-    same = ("people", "expected_auc", "expected_spread", "shown", "verdict", "people_enough")
+    same = ("people", "expected_auc", "expected_low", "expected_high", "shown", "verdict", "people_enough")
     assert {key: linted[key] for key in same} == outlook
     found = lint_text(target.read_text("utf-8"))
     assert found.manifest is not None
@@ -107,7 +107,7 @@ def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
     (0.0, None, "No group that we tried was large enough"),
 ])
 def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
-    said = " ".join(Outlook(100, 1.0, 0.6, 0.1, shown, enough).sentences())
+    said = " ".join(Outlook(100, 1.0, 0.6, 0.5, 0.7, shown, enough).sentences())
     assert says in said and ("raise epsilon" in said) == (shown < 0.9)
 
 

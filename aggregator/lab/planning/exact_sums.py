@@ -13,8 +13,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.compute import HERE, Compute
-from aggregator.lab.planning.population import Assumptions
-from aggregator.lab.planning.trials import Forecast, Trials, World, plan_of, populations_for, worlds_of
+from aggregator.lab.planning.population import MADE_UP, Assumptions
+from aggregator.lab.planning.trials import Forecast, Trials, World, interval, plan_of, populations_for, worlds_of
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.installed import PROTOCOLS
 from anon.accounting.central import central, local_epsilon
@@ -54,7 +54,7 @@ class Beside:
     declared cuts, whose range is cut evenly here. `if_honest`: the central epsilon of the best design of `histogram`,
     if everybody else is honest and no packet is linked; None without a bound. `equal`: that design where `if_honest` is
     as large as the sums' epsilon. `expects`: of how many features staff say what they expect. `trusted`: the expected
-    AUC where a trusted party adds noise once to the same tables.
+    AUC where a trusted party adds noise once to the same tables; `trusted_between`: nine in ten of its studies.
     """
 
     sums: Forecast
@@ -65,6 +65,7 @@ class Beside:
     spare: bool = False
     expects: int = 0
     trusted: float | None = None
+    trusted_between: tuple[float, float] | None = None
 
     @property
     def noises(self) -> str:
@@ -98,7 +99,7 @@ class Beside:
         if self.expects >= 2:
             lines.append(
                 f'kind = "rule" in place of "tables-sum" starts from what staff expect of {self.expects} features. '
-                "Made-up people know nothing of that, so it has no figure here; `anonml simulate` gives one."
+                "It is not tried on made-up people, so it has no figure here; `anonml simulate` gives one."
             )
         lines.append(
             'For the sums write protocol = "sum", kind = "tables-sum" under [design], and [[tellers]] that different '
@@ -114,6 +115,7 @@ class Beside:
             "tellers": self.tellers,
             **({"spare": True} if self.spare else {}),
             "trusted_party_auc": self.trusted,
+            "trusted_party_between": self.trusted_between,
             "cuts_stood_in": list(self.stood_in),
             "histogram_if_all_honest": self.if_honest,
             "histogram_equal": self.equal.figures() if self.equal is not None else None,
@@ -145,13 +147,14 @@ def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...
 
 
 def beside(
-    proposal: Proposal, best: Proposal, cohort: int, epsilon: float, seed: int, compute: Compute = HERE
-) -> Beside:
+    proposal: Proposal, best: Proposal, cohort: int, epsilon: float, seed: int, compute: Compute = HERE,
+    assumed: Assumptions = MADE_UP,
+) -> Beside:  # fmt: skip
     """Exact sums beside the best design of `histogram`, on as many made-up populations as that has its figures from.
 
     Raises `Malformed` and `Refused` for a study that cannot be one of exact sums.
     """
-    worlds = worlds_of(proposal, populations_for(epsilon), Assumptions(), seed, compute)
+    worlds = worlds_of(proposal, populations_for(epsilon), assumed, seed, compute)
 
     def forecast(name: str, tried: Proposal, at: float) -> Forecast:
         trials = Trials(plan_of(tried, seed), cohort, seed)
@@ -162,14 +165,15 @@ def beside(
     sums = forecast("exact sums of tables", made, epsilon)
     parties = len(made.tellers) - made.has_spare
     expects = sum(bool(feature.expects) for feature in proposal.features)
-    trusted = float(np.mean([*compute.each(_Trusted(made, cohort, epsilon, seed), list(enumerate(worlds)))]))
+    aucs = np.array([*compute.each(_Trusted(made, cohort, epsilon, seed), list(enumerate(worlds)))])
+    trusted, between = float(aucs.mean()), interval(aucs)
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
-        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects, trusted)
+        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects, trusted, between)
     local = equal_local(best, cohort, epsilon, seed)
     other = evolve(best, design=evolve(best.design, epsilon=local))
     equal = forecast(f"histogram at local epsilon {local:g}", other, local)
     if_honest = _if_honest(plan_of(best, seed).manifest, cohort)
-    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects, trusted)
+    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects, trusted, between)
 
 
 @frozen

@@ -1,7 +1,7 @@
 """The result that a published study can be expected to reach: the manifest itself simulated on made-up people.
 
 They are made from the declared marginals (`aggregator.lab.planning.population`), never from anybody's data, so that the
-figures compare designs better than they foretell a result.
+interval of a forecast is about other studies; docs/staff/class-size.md tells how often a result lay inside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from aggregator.lab.planning.outlook import Outlook, outlook_of_plan, sum_epsilon
-from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.population import MADE_UP
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.run import Plan
@@ -49,12 +49,12 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         )
     if manifest.surveys[0].kind == SCORES:
         raise Refused(
-            "made-up people know nothing of what staff expect; `anonml simulate` tries the study on data that you have"
+            "a calibrated rule is not tried on made-up people; `anonml simulate` tries the study on data that you have"
         )
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
-    for number, world in enumerate(worlds_of(manifest, POPULATIONS, Assumptions())):
+    for number, world in enumerate(worlds_of(manifest, POPULATIONS, MADE_UP)):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))
     outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)

@@ -7,13 +7,15 @@ The figures are those of `study plan` for the same design, group and epsilon.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from attrs import frozen
 
 from aggregator.compute import HERE, Compute
-from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.population import MADE_UP, Assumptions
 from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
 from aggregator.lab.simulation.linear_sums import is_linear
+from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
@@ -44,9 +46,11 @@ class Outlook:
     people: int
     epsilon: float
     auc: float
-    spread: float
+    low: float
+    high: float
     shown: float
     enough: int | None
+    from_file: bool = False
 
     @property
     def verdict(self) -> str:
@@ -57,13 +61,15 @@ class Outlook:
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict in whole sentences."""
-        studies = f"{round(100 * self.shown)} of 100 made-up studies with something to find"
+        kind = "studies of last year's people" if self.from_file else "made-up studies with something to find"
+        studies = f"{round(100 * self.shown)} of 100 {kind}"
         found = {
             "enough": f"{self.people:,} people are enough for this study at epsilon {self.epsilon:g}.",
             "close": f"{self.people:,} people may be too few for this study at epsilon {self.epsilon:g}.",
             "small": f"{self.people:,} people are too few for this study at epsilon {self.epsilon:g}.",
         }[self.verdict]
         lines = [found, f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."]
+        lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:
@@ -79,26 +85,30 @@ class Outlook:
         return {
             "people": self.people,
             "expected_auc": self.auc,
-            "expected_spread": self.spread,
+            "expected_low": self.low,
+            "expected_high": self.high,
             "shown": self.shown,
             "verdict": self.verdict,
             "people_enough": self.enough,
         }
 
 
-def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None) -> Outlook | None:
+def outlook_of(
+    proposal: Proposal, manifest: Manifest, people: int | None = None, file: Path | None = None
+) -> Outlook | None:
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
-    `manifest`: what the proposal resolves to. None for a linear model, for which no people are made up, and for the
-    declared score, which makes no model, and for a study whose members write, which no lab simulates. None for a
-    calibrated rule, too: made-up people know nothing of what staff expect.
+    `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
+    linear model, for which no people are made up, and for the declared score, which makes no model, and for a study
+    whose members write, which no lab simulates. None for a calibrated rule, too.
     """
     if has_board(manifest) or is_linear(manifest) or any(map(asks_score, manifest.surveys)):
         return None
     if manifest.surveys[0].kind == SCORES:
         return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
-    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon)
+    assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
+    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
 
 
 def sum_epsilon(study: Manifest) -> float:
@@ -114,10 +124,11 @@ def outlook_of_plan(
     found: Forecast | None = None,
     seed: int = SEED,
     compute: Compute = HERE,
+    assumed: Assumptions = MADE_UP,
 ) -> Outlook:
     """Of a plan, with the made-up people of its study; `found`: its figures for so many people where they are known."""
     epsilon = round(epsilon, 3)
-    worlds = worlds_of(study, populations_for(epsilon), Assumptions(), seed, compute)
+    worlds = worlds_of(study, populations_for(epsilon), assumed, seed, compute)
 
     def tried(size: int) -> Forecast:
         trials = Trials(plan, size, seed)
@@ -126,7 +137,7 @@ def outlook_of_plan(
 
     known = found or tried(people)
     enough = _least(lambda size: tried(size).shown >= ENOUGH)
-    return Outlook(people, epsilon, known.auc, known.spread, known.shown, enough)
+    return Outlook(people, epsilon, known.auc, known.low, known.high, known.shown, enough, assumed.file is not None)
 
 
 def _least(is_enough: Callable[[int], bool]) -> int | None:

@@ -10,7 +10,7 @@ from attrs import define, evolve, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.candidates import Candidate, candidates
-from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.population import MADE_UP, Assumptions
 from aggregator.lab.planning.trials import (
     Forecast,
     Trials,
@@ -51,7 +51,7 @@ def choose_design(
     epsilon: float,
     seed: int,
     populations: int | None = None,
-    assumed: Assumptions | None = None,
+    assumed: Assumptions = MADE_UP,
     compute: Compute = HERE,
 ) -> DesignChoice:
     """Simulate the candidates on the same made-up populations; deterministic in `seed`.
@@ -65,7 +65,7 @@ def choose_design(
         populations = populations_for(epsilon)
     if cohort < 2 or epsilon <= 0 or populations < 1:
         raise Malformed("study plan: expected at least 2 people, a positive epsilon and at least 1 population")
-    worlds = worlds_of(proposal, populations, assumed or Assumptions(), seed, compute)
+    worlds = worlds_of(proposal, populations, assumed, seed, compute)
     tried = [(candidate, _runs(candidate, cohort, seed)) for candidate in candidates(proposal, epsilon)]
     left = [runs for _, runs in tried]
     for until in sorted({ceil(populations / part) for part in (8, 4, 2, 1)}):
@@ -73,7 +73,8 @@ def choose_design(
         leader = max(left, key=lambda runs: runs.mean)
         left = [runs for runs in left if runs is leader or not runs.far_behind(leader)]
     forecasts = [
-        (runs.forecast(candidate.name, epsilon, runs.beside(leader)), candidate.proposal) for candidate, runs in tried
+        (runs.forecast(candidate.name, epsilon, runs.beside(leader), leader), candidate.proposal)
+        for candidate, runs in tried
     ]
     forecasts.sort(key=lambda pair: -pair[0].auc)
     alike = [runs for runs in left if leader.mean - runs.mean <= ALIKE * max(leader.mean - 0.5, 0.0)]
@@ -92,23 +93,26 @@ def survey_of_choices(
     populations: int | None = None,
     progress: Callable[[], None] = lambda: None,
     compute: Compute = HERE,
+    assumed: Assumptions = MADE_UP,
 ) -> tuple[DesignChoice, ...]:
     """`choose_design` for each cohort and epsilon, on few populations; the best then on as many as every figure of a
     design is from."""
     found = []
     for cohort in cohorts:
         for epsilon in epsilons:
-            choice = choose_design(proposal, cohort, epsilon, seed, populations, compute=compute)
-            found.append(settled(choice, proposal, seed, compute))
+            choice = choose_design(proposal, cohort, epsilon, seed, populations, assumed, compute)
+            found.append(settled(choice, proposal, seed, compute, assumed))
             progress()
     return tuple(found)
 
 
-def settled(choice: DesignChoice, proposal: Proposal, seed: int, compute: Compute = HERE) -> DesignChoice:
+def settled(
+    choice: DesignChoice, proposal: Proposal, seed: int, compute: Compute = HERE, assumed: Assumptions = MADE_UP
+) -> DesignChoice:
     """The choice with its best design tried on as many populations as every figure of a design is from."""
     best = choice.best
     trials = Trials(plan_of(choice.proposal, seed), best.cohort, seed)
-    trials.go_on(worlds_of(proposal, populations_for(best.epsilon), Assumptions(), seed, compute), compute)
+    trials.go_on(worlds_of(proposal, populations_for(best.epsilon), assumed, seed, compute), compute)
     return evolve(choice, forecasts=(trials.forecast(best.design, best.epsilon), *choice.forecasts[1:]))
 
 

@@ -1,12 +1,16 @@
 """Made-up people for planning: declared or assumed marginals, and weak signals that go with the label.
 
 The assumptions, because nothing private may be looked at: features lean on one common factor with loadings between -0.7
-and 0.7; about two thirds of them go with the label, with normal effects; all together could rank people with a ROC AUC
-of `signal` if nothing were hidden. Categories have the declared `shares`, else random ones, and each category an effect
-of its own. Numbers are spread over their declared range (in its scale) with a random skew; where cuts and shares are
-declared, so that they agree with them, unevenly between the cuts. The effect of a number is a line with a random bend,
-which may turn back on itself as age does with income. A plan compares designs on the same people, so that these
-assumptions matter less for the choice than for the figures.
+and 0.7; about two thirds of them go with the label, with normal effects that lean the same way. A number of which staff
+say what they expect always does, and `RIGHT` says how often they are right. All together, in categories, rank people
+with a ROC AUC of `signal` if nothing is hidden. Studies differ: that AUC is Phi(d / sqrt(2)), and ln d is normal with
+mean `STRENGTH` and standard deviation `STRENGTHS`.
+
+Categories have the declared `shares`, else random ones, and each category an effect of its own. Numbers are spread over
+their declared range (in its scale) with a random skew; where cuts are declared, with the declared shares between them,
+else random ones. The effect of a number is a line with a random bend, which may turn back on itself as age does with
+income. A plan compares designs on the same people, so that these assumptions matter less for the choice than for the
+figures.
 """
 
 from __future__ import annotations
@@ -16,19 +20,24 @@ from typing import Protocol
 
 import numpy as np
 from attrs import frozen
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from aggregator.lab.simulation.people import FeatureColumn, People
+from aggregator.lab.simulation.people import FeatureColumn, People, split
+from aggregator.lab.simulation.simulate import HELD_OUT
 from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.study.features import Feature
 
-SIGNAL = 0.88
-"""The AUC assumed of the best possible ranking."""
+STRENGTH, STRENGTHS, RIGHT = 0.13, 0.75, 0.95
+"""Fitted on the eight public data sets of `benchmarks.forecast_sets.SEEN`: on their own labels and on other columns in
+a label's place, with few columns and with many. Each set weighs the same."""
 
 BEND = 0.7
 """The most that the part of a number's effect which goes with its square weighs, against 1 for the line."""
 
+_GOLDEN = (sqrt(5) - 1) / 2
 _LEVELS = 64
+_PARTS = 4
+"""Of a number without declared cuts, where the signal is measured."""
 _BEYOND = 10
 """Standard deviations of chi-square."""
 _SEARCHED = 2000
@@ -37,11 +46,21 @@ _SEARCHED = 2000
 
 @frozen
 class Assumptions:
-    """How strong the label's signal is assumed to be, and how many people are made up."""
+    """How strong the label's signal is assumed to be (None: as in one study or another), and how many people are made
+    up. `file`: last year's people, who take the place of made-up ones."""
 
-    signal: float = SIGNAL
+    signal: float | None = None
     people: int = 10_000
     test: int = 2_500
+    file: People | None = None
+
+    def signal_of(self, number: int) -> float:
+        """Of the numbered population: the next of a sequence that soon covers all strengths evenly."""
+        place = float(ndtri((number * _GOLDEN + 0.5) % 1))
+        return float(ndtr(exp(STRENGTH + STRENGTHS * place) / sqrt(2))) if self.signal is None else self.signal
+
+
+MADE_UP = Assumptions()
 
 
 class Declaration(Protocol):
@@ -61,19 +80,28 @@ class BaseRate(Protocol):
     def base_rate(self) -> float: ...
 
 
-def made_up(study: Declaration, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:
-    """Peers and people to score on, of one made-up population."""
+def made_up(
+    study: Declaration, assumed: Assumptions, generator: np.random.Generator, number: int = 0
+) -> tuple[People, People]:
+    """Peers and people to score on, of one made-up population; of last year's file, a new split of it."""
+    if assumed.file is not None:
+        kept, held = split(len(assumed.file), HELD_OUT, generator)
+        return assumed.file.take(kept), assumed.file.take(held)
     count = assumed.people + assumed.test
     common = generator.standard_normal(count)
-    total = np.zeros(count)
+    total, coarse = np.zeros(count), np.zeros(count)
     columns: dict[str, FeatureColumn] = {}
     for feature in study.features:
         loading = generator.uniform(-0.7, 0.7)
+        expects = feature.expects[0] if feature.expects and feature.kind == "numeric" else 0
+        effect = generator.standard_normal() + loading if generator.random() < 2 / 3 or expects else 0.0
+        if effect * expects * (1 if not expects or generator.random() < RIGHT else -1) < 0:
+            effect, loading = -effect, -loading
         leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
-        effect = generator.standard_normal() if generator.random() < 2 / 3 else 0.0
         columns[feature.name], seen = _column(feature, ndtr(leaning), generator)
         total += effect * seen
-    labels = _labels(total, study.learning.base_rate, assumed.signal, generator)
+        coarse += effect * _coarse(feature, columns[feature.name], seen)
+    labels = _labels(total, coarse, study.learning.base_rate, assumed.signal_of(number), generator)
     everyone = People(columns, labels)
     order = np.arange(count)
     return everyone.take(order[: assumed.people]), everyone.take(order[assumed.people :])
@@ -97,6 +125,8 @@ def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tup
         shares = _shares(feature, len(feature.categories), generator)
         index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
         effects = generator.standard_normal(len(feature.categories))
+        if feature.expects:
+            effects = np.abs(effects) * feature.expects * (1 if generator.random() < RIGHT else -1)
         return FeatureColumn(tuple(feature.categories), index), _standard(effects[index])
     bend = generator.uniform(-BEND, BEND)
     index = np.minimum((at * _LEVELS).astype(np.int64), _LEVELS - 1)
@@ -106,11 +136,21 @@ def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tup
     return FeatureColumn(values, index), _standard(line + bend * _standard(line**2))
 
 
+def _coarse(feature: Feature, column: FeatureColumn, seen: Floats) -> Floats:
+    """What of `seen` is left in the categories that a study can ask about: its mean in each. Shape (people,)."""
+    if feature.kind == "categorical":
+        return seen
+    part = np.searchsorted(feature.cuts, column.numbers) if feature.cuts else np.arange(_LEVELS) * _PARTS // _LEVELS
+    place = part[column.index]
+    means: Floats = np.bincount(place, weights=seen) / np.maximum(np.bincount(place), 1)
+    return means[place]
+
+
 def _places(feature: Feature, generator: np.random.Generator) -> Floats:
     """Where in the range, 0 to 1 and increasing, each of `_LEVELS` equally common levels lies."""
     ranks = (np.arange(_LEVELS) + 0.5) / _LEVELS
     skew = float(np.exp(generator.uniform(-0.5, 1.5)))
-    if not feature.cuts or not feature.shares:
+    if not feature.cuts:
         skewed: Floats = ranks**skew
         return skewed
     shares = _shares(feature, len(feature.cuts) + 1, generator)
@@ -149,14 +189,16 @@ def _standard(values: Floats) -> Floats:
     return standard
 
 
-def _labels(total: Floats, rate: float, signal: float, generator: np.random.Generator) -> Counts:
-    """Labels by a logistic of the total, stretched until it ranks as well as `signal`, with the declared share."""
+def _labels(total: Floats, coarse: Floats, rate: float, signal: float, generator: np.random.Generator) -> Counts:
+    """Labels by a logistic of the total, with the declared share of positive ones: stretched until `coarse`, which is
+    left of it in categories, ranks as well as `signal`, or as well as it can."""
     direction = _standard(total)
     low, high = 0.0, 20.0
+    order = np.argsort(coarse[:_SEARCHED])
     for _ in range(20):
         strength = (low + high) / 2
         chance = _chances(strength * direction[:_SEARCHED], rate)
-        low, high = (strength, high) if _expected_auc(chance) < signal else (low, strength)
+        low, high = (strength, high) if _expected_auc(chance[order]) < signal else (low, strength)
     return (generator.random(len(total)) < _chances(low * direction, rate)).astype(np.int64)
 
 
@@ -170,7 +212,7 @@ def _chances(log_odds: Floats, rate: float) -> Floats:
     return chance
 
 
-def _expected_auc(chance: Floats) -> float:
-    ordered = np.sort(chance)
+def _expected_auc(ordered: Floats) -> float:
+    """Of people in this order with these chances of a positive label."""
     below = np.cumsum(1 - ordered) - (1 - ordered) / 2
     return float(ordered @ below / (ordered.sum() * (1 - ordered).sum()))

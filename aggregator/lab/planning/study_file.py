@@ -88,7 +88,7 @@ def literal(value: Any) -> str:
 
 
 def chart(choices: Iterable[DesignChoice]) -> str:
-    """An SVG of the best design's expected AUC against epsilon, a line with its spread for each cohort."""
+    """An SVG of the best design's expected AUC against epsilon, a line for each cohort, and nine in ten studies."""
     by_cohort: dict[int, list[DesignChoice]] = {}
     for choice in choices:
         by_cohort.setdefault(choice.best.cohort, []).append(choice)
@@ -127,7 +127,7 @@ def _line(number: int, cohort: int, group: Sequence[DesignChoice], epsilons: Seq
         + '"/>'
     ]
     for x, best in points:
-        low, high = _y(max(best.auc - best.spread, 0.5)), _y(min(best.auc + best.spread, 1.0))
+        low, high = _y(max(best.low, 0.5)), _y(min(best.high, 1.0))
         parts.append(f'<line x1="{x}" y1="{low}" x2="{x}" y2="{high}" stroke="{colour}"/>')
         parts.append(
             f'<circle cx="{x}" cy="{_y(best.auc)}" r="4" fill="{colour}">'

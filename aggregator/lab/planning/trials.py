@@ -37,16 +37,23 @@ _MOST_DRAWN = 4
 
 @frozen
 class Forecast:
-    """The expected result of one design: the mean AUC over made-up populations, its standard error, and the spread
-    (standard deviation) of one study's AUC; `shown`: the share of studies whose model was shown to beat a guess."""
+    """The expected result of one design: the mean AUC over made-up populations, its standard error, and the interval
+    from `low` to `high` that holds nine in ten studies; `shown`: the share of studies whose model was shown to beat a
+    guess."""
 
     design: str
     cohort: int
     epsilon: float
     auc: float
     auc_se: float
-    spread: float
+    low: float
+    high: float
     shown: float
+
+    @property
+    def between(self) -> str:
+        """The interval in words."""
+        return f"{self.low:.2f} to {self.high:.2f}"
 
     def figures(self) -> dict[str, object]:
         """The output of `study plan --json`."""
@@ -88,11 +95,11 @@ class World:
 @lru_cache(maxsize=2 * POPULATIONS_OF_SMALL)
 def _made(world: World) -> tuple[People, People]:
     """Once in a process, for all designs, cohorts and epsilons."""
-    return made_up(world.declared, world.assumed, np.random.default_rng([world.seed, 0, world.number]))
+    return made_up(world.declared, world.assumed, np.random.default_rng([world.seed, 0, world.number]), world.number)
 
 
 def _tells(world: World) -> bool:
-    return tells(world.people[0])
+    return world.assumed.file is not None or tells(world.people[0])
 
 
 def worlds_of(
@@ -174,11 +181,16 @@ class Trials:
         self.aucs.append(ranked.auc)
         self.shown.append(ranked.shown)
 
-    def forecast(self, design: str, epsilon: float, auc: float | None = None) -> Forecast:
-        """The figures so far; `auc` in place of the mean where it was found by comparison."""
+    def forecast(
+        self, design: str, epsilon: float, auc: float | None = None, leader: Trials | None = None
+    ) -> Forecast:
+        """The figures so far; `auc` in place of the mean where it was found by comparison with a `leader`, which then
+        gives the interval its width: it was tried on more populations."""
         tried, mean = np.array(self.aucs), self.mean if auc is None else auc
         shown = float(np.mean(self.shown)) if self.shown else 0.0
-        return Forecast(design, self.cohort, epsilon, mean, standard_error(tried), float(tried.std()), shown)
+        widest = np.array(leader.aucs) if leader is not None and auc is not None else tried
+        low, high = interval(widest + (mean - float(widest.mean())))
+        return Forecast(design, self.cohort, epsilon, mean, standard_error(tried), low, high, shown)
 
 
 def go_on(several: Sequence[Trials], worlds: Sequence[World], compute: Compute = HERE) -> None:
@@ -186,6 +198,12 @@ def go_on(several: Sequence[Trials], worlds: Sequence[World], compute: Compute =
     left = [(trials, trial) for trials in several for trial in trials.left(worlds)]
     for (trials, _), ranked in zip(left, compute.each(_Trial.ranked, [trial for _, trial in left]), strict=True):
         trials.take(ranked)
+
+
+def interval(tried: Floats) -> tuple[float, float]:
+    """Where nine in ten further studies lie, of AUCs that were tried (Weibull's quantiles, which are without bias)."""
+    low, high = np.clip(np.quantile(tried, (0.05, 0.95), method="weibull"), 0, 1)
+    return float(low), float(high)
 
 
 def standard_error(values: Floats) -> float:
