@@ -1,6 +1,6 @@
 """How long a round of exact sums takes: from the end of its window to the published model, with two tellers.
 
-    python -m benchmarks.tellers [--peers 500] [--repetitions 5] [--designs tables-sum moments averaging marginals all-pairs]
+    python -m benchmarks.tellers [--peers 500] [--repetitions 5] [--designs tables-sum moments all-pairs]
 
 Vectors of some 500 entries: `tables-sum` with 25 features of ten categories (500 cells in blocks), and `moments` with
 29 numbers (496 entries in a ball, whose proofs are dearer). `averaging` has the weights of 29 numbers, fitted to 20
