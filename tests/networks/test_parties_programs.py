@@ -48,7 +48,8 @@ async def test_a_fifth_goes_for_good_and_the_sum_is_that_of_those_who_came(
         await study.through()
         evidence = (Evidence if subject.tellers else MasksEvidence).of(study)
         evidence.demand_all()
-        evidence.demand_unseen(VECTOR if name.startswith("masked") else 0)
+        evidence.demand_unseen(told := VECTOR if name.startswith("masked") else 0)
+        evidence.demand_unseen_by_members(told)
         for turn in range(evidence.rounds):
             print(f"round {turn}: {evidence.online(turn)} of {PEERS} there, {len(evidence.listed(turn))} on its list")
             assert len(evidence.listed(turn)) == evidence.online(turn)

@@ -30,6 +30,7 @@ async def test_a_fifth_goes_for_good_and_the_rows_are_of_the_trees_that_came(
         evidence = TreesEvidence.of(study)
         evidence.demand_all()
         evidence.demand_unseen(0)
+        evidence.demand_unseen_by_members(0)
         print(f"{evidence.online(0)} of {PEERS} there, {len(evidence.listed(0))} trees on the page")
         assert len(evidence.listed(0)) == evidence.online(0) and 5 * (PEERS - evidence.online(0)) >= PEERS
         published = tmp_path / "published"

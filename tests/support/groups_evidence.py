@@ -12,10 +12,6 @@ from anon.protocols.sum.groups.layout import weights_survey
 from anon.protocols.sum.groups.shared import drawn_groups
 from anon.study.manifest import Manifest
 from tests.support.sum_evidence import Evidence, drawn_in
-from tests.support.views import found, held
-
-SOUGHT = 3
-"""So many members' secrets are sought in the homes of all others."""
 
 
 @define
@@ -52,13 +48,7 @@ class GroupsEvidence(Evidence):
     def demand_unseen(self, turn: int) -> None:
         """See `Evidence`. Nor does any of it stand in another member's home."""
         super().demand_unseen(turn)
-        homes = {int(home.parent.name): home.parent for home in self.study.folder.glob("peers-*/*/peer.sqlite")}
-        there = {number: held(home) for number, home in homes.items()}
-        for peer in sorted(self.left[turn].values())[:SOUGHT]:
-            secrets = self.secrets(turn, peer)
-            assert {name for name, _ in found(there[peer], secrets)} >= self.rows(peer).keys(), "the search is blind"
-            for number, files in there.items():
-                assert number == peer or found(files, secrets) == []
+        self.demand_unseen_by_members(turn)
 
     def told(self, turn: int) -> dict[str, bytes]:
         """The texts of a round."""

@@ -27,6 +27,8 @@ from tests.support.sums import NAMES
 from tests.support.views import found, held, kept, of_integers
 
 SECONDS = 60.0
+SOUGHT = 3
+"""So many members' secrets are sought in the homes of all others."""
 
 
 @define
@@ -149,7 +151,7 @@ class Evidence:
         """The exact numbers of each of its records, as text."""
         return {
             f"{name} {place} of peer {peer}": repr(row.values[name]).encode()
-            for place, row in enumerate(self._record(peer).rows)
+            for place, row in enumerate(self._record(peer).rows or [self._record(peer)])
             for name in ("age", "sleep")
         }
 
@@ -170,6 +172,17 @@ class Evidence:
             assert found(there, self.secrets(turn, peer)) == []
         told = self.told(turn)
         assert {name for name, _ in found(there, told)} == told.keys()
+
+    def demand_unseen_by_members(self, turn: int) -> None:
+        """None of it, and no record of such a member, stands in another member's home. In its own its records do."""
+        homes = {int(home.parent.name): home.parent for home in self.study.folder.glob("peers-*/*/peer.sqlite")}
+        there = {number: held(home) for number, home in homes.items()}
+        for peer in sorted(self.left[turn].values())[:SOUGHT]:
+            records = self.rows(peer)
+            secrets = self.secrets(turn, peer) | records
+            assert {name for name, _ in found(there[peer], secrets)} >= records.keys(), "the search is blind"
+            for number, files in there.items():
+                assert number == peer or found(files, secrets) == []
 
     def _record(self, peer: int) -> Record:
         if peer not in self.records:

@@ -73,9 +73,14 @@ def rule(rounds: int) -> Subject:
 
 
 def marginals() -> Subject:
-    """Tables of pairs from peers with one record each, from which rows are drawn."""
+    """Tables of pairs from peers with one record each, from which rows are drawn. Numbers are long enough to be sought
+    in files."""
     design = 'kind = "marginals"\nepsilon = 8.0\ntree_from = 0\nrows = 50'
-    return evolve(gradient(1), text=lambda tellers, fewest: sum_study(design, tellers, fewest))
+    return evolve(
+        gradient(1),
+        text=lambda tellers, fewest: sum_study(design, tellers, fewest),
+        rows=lambda number: [(*party(number)[0][1:3], "some", int(number % 3 == 0))],
+    )
 
 
 def averaging() -> Subject:
