@@ -37,7 +37,6 @@ CENSUS = ROOT / "examples" / "census"
 def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (exact_sums, outlook):
         monkeypatch.setattr(module, "populations_for", lambda _epsilon: 3)
-        monkeypatch.setattr(module, "Assumptions", lambda: FEW)
 
 
 @cache
