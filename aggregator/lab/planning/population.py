@@ -137,7 +137,7 @@ def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tup
 
 
 def _coarse(feature: Feature, column: FeatureColumn, seen: Floats) -> Floats:
-    """What of `seen` is left in the categories that a study can ask about: its mean in each. Shape (people,)."""
+    """The part of `seen` that is left in categories: its mean in each. Shape (people,)."""
     if feature.kind == "categorical":
         return seen
     part = np.searchsorted(feature.cuts, column.numbers) if feature.cuts else np.arange(_LEVELS) * _PARTS // _LEVELS
