@@ -101,7 +101,7 @@ test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the 
 
 windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: whole studies, its page, and a peer's own tests
 	@$(call pytest,$(BIN)/python) -m "not soak" -n 2 --dist load tests/windows
-	@echo "left out: the zip for Windows, a death at every crash point, a synchronised folder, Tor (the soak)"
+	@echo "left out: the zip for Windows, a death at every crash point, a synchronised folder, a closed window, Tor (the soak)"
 
 timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
 	@$(call pytest,$(BIN)/python) -m "timed and not soak"
