@@ -42,7 +42,7 @@ def test_small_groups_without_cuts_are_told_and_others_are_not() -> None:
 
 @pytest.mark.parametrize(("kind", "told"), [("quantile", True), ("cuts", False)])
 def test_lint_prints_them(tmp_path: Path, kind: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggregator.lab.planning.outlook.outlook_of_plan", lambda *_: None)
+    monkeypatch.setattr("aggregator.lab.planning.outlook.outlook_of_plan", lambda *_, **__: None)
     file = tmp_path / "study.toml"
     file.write_text(study_text(kind).replace("100s", "1d"))
     done = CliRunner().invoke(application("study"), ["lint", str(file)], obj=wiring(), env={"COLUMNS": "200"})
