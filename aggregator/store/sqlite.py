@@ -144,6 +144,8 @@ class SqliteDatabase(Database):
                 await plain.exec_driver_sql("VACUUM")
             finally:
                 await plain.exec_driver_sql("PRAGMA temp_store=MEMORY")
+                # It is the whole process's: other databases would put their files here.
+                await plain.exec_driver_sql("PRAGMA temp_store_directory=''")
             await plain.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def drop_copies(self) -> None:

@@ -77,12 +77,18 @@ def opened_to_write(connect: Callable[[], Database]) -> Database:
 def _reads_alone(connection: sqlite3.Connection) -> bool:
     """True where nothing can be written, whatever the owner does. Another fault is the caller's.
 
-    SQLite takes BEGIN IMMEDIATE for BEGIN there. This statement begins to write, and then has nothing to do.
+    SQLite takes BEGIN IMMEDIATE for BEGIN there. This statement begins to write, and then has nothing to do. It waits
+    for no other writer: a file that has one can be written.
     """
+    cursor = sqlite3.Cursor(connection)
+    (patience,) = cursor.execute("PRAGMA busy_timeout").fetchone()
     try:
-        sqlite3.Cursor(connection).execute("PRAGMA incremental_vacuum").fetchall()
+        cursor.execute("PRAGMA busy_timeout = 0")
+        cursor.execute("PRAGMA incremental_vacuum").fetchall()
     except sqlite3.Error as error:
         return error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout = {patience}")
     return False
 
 

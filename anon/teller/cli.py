@@ -153,7 +153,7 @@ def refuse(
     allowed, begun = opened.allowed() or frozenset(), named.lower()
     if begun in (kept := {key.hex() for key in allowed}):
         opened.allow({bytes.fromhex(key) for key in kept - {begun}})
-        whose = f"{begun}, {_asker(opened, bytes.fromhex(begun))}"
+        whose = f"{begun} ({_asker(opened, bytes.fromhex(begun))})"
         _show_allowed(opened, as_json, "", f"Taken back: {whose}. It gets no further study; those that run go on.")
         return
     studies = [study for study in overview(opened.journal) if study.study.hex().startswith(begun)]
@@ -209,7 +209,7 @@ def _show_allowed(home: TellerHome, as_json: bool, after: str = "", before: str 
         return
     nobody = "No aggregator may ask this teller for a study; name one: `anonml teller allow KEY`."
     everybody = "Every aggregator may ask this teller; name some, and others may not."
-    named = [f"{key.hex()}, {_asker(home, key)}" for key in sorted(allowed or ())]
+    named = [f"{key.hex()} ({_asker(home, key)})" for key in sorted(allowed or ())]
     head = "These may ask this teller to serve their studies, and no others:" if named else nobody
     lines = [before, everybody if allowed is None else head, *named, after]
     sys.stdout.write("".join(f"{line}\n" for line in lines if line))
@@ -225,7 +225,7 @@ def _asker(home: TellerHome, key: bytes) -> str:
     newest = max(asked, key=lambda manifest: manifest.timetable.published, default=None)
     if newest:
         return f"of {short(newest.contact)}"
-    return f"of nobody whose study is here yet (in words {words_of_key(key)})"
+    return f"no study of it is here yet; its words: {words_of_key(key)}"
 
 
 def _serving(home: Path) -> str:

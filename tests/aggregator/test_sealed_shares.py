@@ -165,6 +165,7 @@ async def test_compaction_goes_by_way_of_the_homes_folder_and_gives_the_bytes_th
     await database.compact(STUDY)
     async with database.read() as connection:
         assert (await connection.exec_driver_sql("PRAGMA temp_store")).scalar_one() == 2
+        assert (await connection.exec_driver_sql("PRAGMA temp_store_directory")).scalar() in (None, "")
     await database.close()
     assert any(seen), "nothing was written beside the database"
     assert file.read_bytes()[100:] == plain.read_bytes()[100:]  # its header counts changes

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from anon.errors import Refused
-from anon.storage.open_elsewhere import TRIES, replace_file
+from anon.storage.open_elsewhere import TRIES, opened_to_write, replace_file
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import write_private
 
@@ -65,3 +67,42 @@ def test_elsewhere_a_file_that_may_not_be_written_is_told_at_once(
     with pytest.raises(PermissionError):
         write_private(tmp_path / "settings", b"new")
     assert holder.waits == 0
+
+
+def test_a_connection_that_can_only_read_is_closed_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, made = tmp_path / "data.sqlite", list[sqlite3.Connection]()
+    with closing(sqlite3.connect(file)) as first:
+        first.execute("CREATE TABLE kept (value)")
+
+    def connect() -> sqlite3.Connection:
+        made.append(sqlite3.connect(f"file:{file}?mode={'ro' if len(made) < 3 else 'rw'}", uri=True))
+        return made[-1]
+
+    holder = Holder(0, monkeypatch)
+    with closing(opened_to_write(connect)) as opened:
+        opened.execute("INSERT INTO kept VALUES (1)")
+    assert len(made) == 4 and holder.waits == 3
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        made[0].execute("SELECT 1")
+
+
+def test_a_file_that_another_connection_writes_to_is_opened_without_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with the patience that it had."""
+    file, patience, said = tmp_path / "data.sqlite", 5, list[str]()
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(file, timeout=patience)
+        made.set_trace_callback(said.append)
+        return made
+
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("CREATE TABLE kept (value)")
+        other.execute("BEGIN IMMEDIATE")
+        holder = Holder(0, monkeypatch)
+        with closing(opened_to_write(connect)) as opened:
+            assert opened.execute("PRAGMA busy_timeout").fetchone() == (1000 * patience,)
+    assert holder.waits == 0 and said.index("PRAGMA busy_timeout = 0") < said.index("PRAGMA incremental_vacuum")

@@ -119,7 +119,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         assert part in said
     assert study["answers_close"] <= table.ends < study["needed_until"]
     assert told("status", "--home", tmp_path / "other") == []
-    assert f"{key}, of “{study['contact']}”\n" in run("allow", key, "--home", tmp_path / "home"), "whose study came"
+    assert f"{key} (of “{study['contact']}”)\n" in run("allow", key, "--home", tmp_path / "home"), "whose study came"
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_aggregators_are_named_and_listed(tmp_path: Path) -> None:
     assert "Every aggregator" in run("allow", "--home", tmp_path)
     for key in keys:
         said = run("allow", key, "--home", tmp_path)
-        assert f"{key}, of nobody whose study is here yet (in words {words(bytes.fromhex(key))})" in said
+        assert f"{key} (no study of it is here yet; its words: {words(bytes.fromhex(key))})" in said
         assert said.endswith(f"leave `anonml teller serve --home {tmp_path}` running.\n")
     assert told("allow", "--home", tmp_path) == {"everybody": False, "allowed": keys}
     for wrong in (["ab"], ["xy"], [keys[0], "--everybody"]):
@@ -182,7 +182,7 @@ def test_a_key_is_taken_back_and_with_the_last_one_nobody_may_ask(tmp_path: Path
     asked = exchange.ask_entry("Ann", home.place().address).body(staff, b"")
     assert calls.answer("entry", asked)
     said = run("refuse", keys[staff], "--home", tmp_path)
-    assert said.startswith(f"Taken back: {keys[staff]}, of nobody") and "No aggregator may ask" in said
+    assert said.startswith(f"Taken back: {keys[staff]} (no study") and "No aggregator may ask" in said
     with pytest.raises(Refused, match="named"):
         calls.answer("entry", asked)
     with pytest.raises(Refused, match="expected a key"):
