@@ -51,7 +51,7 @@ def windows(tmp_path: Path) -> Iterator[Desktop]:
         yield fresh
 
 
-@pytest.mark.soak  # a disk C: and five programs: a quarter of a minute
+@pytest.mark.soak  # a disk C: of its own, and five programs
 def test_a_console_whose_window_is_closed_leaves_a_whole_home(windows: Desktop, tmp_path: Path) -> None:
     home, person = of_windows(tmp_path / "home"), tmp_path / "person.csv"
     person.write_text("age,tired\n30,1\n")
