@@ -112,7 +112,7 @@ def told(work: Verifier, name: str, number: int) -> str:
 @pytest.mark.process
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_the_page_agrees_with_the_audit_on_lies(work: Verifier, few_in_buckets: None) -> None:
-    assert [difference for name in [*KINDS][::2] if (difference := told(work, name, 0))] == []
+    assert [difference for name in [*KINDS][::4] if (difference := told(work, name, 0))] == []
 
 
 @pytest.mark.process

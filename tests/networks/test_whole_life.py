@@ -30,8 +30,7 @@ from tests.support.world import in_memory, published
 HERE = Path("/proc/self/clear_refs")
 
 
-@pytest.mark.slow
-@pytest.mark.process
+@pytest.mark.soak
 @pytest.mark.skipif(not HERE.exists(), reason="memory of other programs is read from /proc")
 async def test_five_thousand_members_in_buckets_lose_nothing(tmp_path: Path) -> None:
     await _lives(tmp_path, 5_000)
