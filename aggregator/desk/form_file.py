@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from attrs import frozen
@@ -53,7 +53,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
         *(_feature(column, number == 0, summed) for number, column in enumerate(features)),
-        _section("[design]", kind="tables-sum" if summed else "one-packet", epsilon=_value(fields["epsilon"])),
+        _section("[design]", kind=_kind(features, summed), epsilon=_value(fields["epsilon"])),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
@@ -118,7 +118,8 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
     asked = {"name": column.name, "kind": column.kind, "description": column.says,
              "query": f"SELECT {column.name} FROM {TABLE}", "missing": "own"}
     if column.kind != NUMERIC:
-        return _section("[[features]]", first, **asked, categories=column.values)
+        leans = {"expects": signs} if (signs := _signs(column)) else {}
+        return _section("[[features]]", first, **asked, categories=column.values, **leans)
     spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
     cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
     if summed and not cuts:
@@ -127,6 +128,22 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
     if column.expects in ("1", "-1"):
         divided["expects"] = int(column.expects)
     return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
+
+
+def _signs(column: FormColumn) -> list[int]:
+    """The direction of each category, in their order: the last half goes with a yes, or with a no. Empty for none."""
+    count = len(column.values)
+    if column.expects not in ("1", "-1") or count < 2:
+        return []
+    return [int(column.expects) * ((2 * place > count - 1) - (2 * place < count - 1)) for place in range(count)]
+
+
+def _kind(features: Sequence[FormColumn], summed: bool) -> str:
+    """How members answer. Sums start from what staff believe, where that is said of two features."""
+    if not summed:
+        return "one-packet"
+    believed = sum(column.expects in ("1", "-1") for column in features)
+    return "rule" if believed >= 2 else "tables-sum"
 
 
 def even_cuts(column: FormColumn) -> Iterator[float]:

@@ -97,8 +97,8 @@ class TellerRequest:
     """A plan of a study, for those who are asked to be a teller.
 
     `key`: the aggregator's, as hex digits. `tellers`: those who are known already. `length`: from publishing to the
-    report, in words; `ends`: when that would be if it were published now. `here`: for tellers on the desk's own
-    computer.
+    report, in words; `ends`: when that would be if it were published now. `minimum`: the fewest members, as it was
+    typed. `epsilon`: of what is published. `here`: for tellers on the desk's own computer.
     """
 
     title: str
@@ -107,6 +107,8 @@ class TellerRequest:
     tellers: Sequence[str] = ()
     length: str = ""
     ends: float = 0
+    minimum: str = ""
+    epsilon: str = ""
     here: bool = False
 
     def mail(self) -> str:
@@ -125,21 +127,25 @@ until the study is over, and no knowledge of statistics. You will see no names
 and no answers.
 
 {self._who_and_when()}
-Students' privacy then rests on you: you give your teller's folder to nobody,
-and not to us either.
+Students' privacy rests on one of you being honest: you give your teller's
+folder to nobody, not to us either, and you make no backup of it.
 
-If you run a teller already, keep it: skip steps 1 and 2, and give it step 3's
-first line alone{", with its own folder" if self.here else ""}.
+If you run a teller already, keep it. Skip steps 1 and 2, and of step 3 type
+the first line alone{", with your teller's own folder" if self.here else ""}.
 
-1. Install the program from the file that we give you{tor}:
+1. Read the number that the first line prints to the other tellers. All of you
+   must have the same one. Then install the program from the file that we give
+   you{tor}:
+   sha256sum {wheel()}
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
    anonml teller init --name "YOUR OFFICE"{more}
-3. Let it serve us, and leave it running:
+3. Let it serve us, and leave it running. Our key's words, which we also tell
+   you by telephone, are {words(bytes.fromhex(self.key))}:
    anonml teller allow {self.key}{folder}
    anonml teller serve{folder}
-4. Send us the first two lines that this prints, its name and its address, and
-   until when you can keep it running:
+4. In a second terminal: send us the first two lines that this prints, its name
+   and its address, and until when you can keep it running:
    anonml teller words{folder}
 5. Put its twelve words on a page of your own, and tell us where that is. Do
    not send us the words: students compare them before they say yes.
@@ -154,16 +160,20 @@ Questions: {self.contact.strip()}
         )
         ends = f"If we published it now, it would end {instant(self.ends)}."
         when = f"{ends}\nWe will tell you the day before we publish it."
-        last = f"""The study takes {self.length}. Please keep your teller running all that time.
-{"We will tell you when we publish it." if self.here else when}
+        least = f"It begins if at least {self.minimum} people enrol.\n" if self.minimum else ""
+        cost = f"Its epsilon is {self.epsilon}.\n" if self.epsilon else ""
+        last = f"""From publishing to its report the study takes {self.length}. Please keep
+your teller running all that time. If a teller is away then, the others wait
+for it, for weeks at most; your teller says until when.
+{least}{cost}{"We will tell you when we publish it." if self.here else when}
 """ if self.length else "We will tell you how long your teller has to run.\n"
         return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
 
 
 _HERE = """
-This is a trial: all tellers run on the desk's own computer, a sum may be of
-two made-up people, and it protects nobody. Every further teller takes another port and another folder, such as
---port 8762 --home teller-2.
+This is a trial on the desk's own computer, and it protects nobody: its people
+may be made up. The second teller writes --port 8762 and --home teller-2 in
+place of 8761 and teller-1, in each line above, and a third counts on.
 """
 
 
@@ -178,12 +188,15 @@ Hello,
 
 your teller is asked to add up this study: {_ended(manifest.title)}
 Its words: {words(manifest.study_id)}
-`anonml teller status` shows the same words. If it does not, tell us.
+`anonml teller status` shows the same words. Compare them with the other tellers
+too, or with a member. If they differ, tell all of them and us.
 
 Enrolment ends {instant(timetable.enrol_closes)}.
 Answers come until {instant(manifest.windows[-1].closes)}.
-Please keep your teller running until {instant(timetable.ends)}, and longer if its
-status says that the study waits. It begins if at least {manifest.cohort.minimum} people enrol.
+Please keep your teller running until its status says "over". That is at
+{instant(timetable.ends)} if every teller is there. If one is away, the others
+wait for it: the status says until when at the latest.
+It begins if at least {manifest.cohort.minimum} people enrol.
 """
 
 

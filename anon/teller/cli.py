@@ -88,7 +88,7 @@ def serve(
             sys.stdout.write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)\n")
             sys.stdout.write(f"its words: {_words(home)}\n")
             if address.startswith(THIS_MACHINE):
-                sys.stdout.write("for an aggregator on this machine alone; others need `init` without --loopback\n")
+                sys.stdout.write("it answers this computer alone, for a trial; without --loopback it answers all\n")
             sys.stdout.flush()
 
     def say(line: str) -> None:
@@ -186,7 +186,7 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:
-        sys.stdout.write("no study yet: name, address and words go to the staff of one (`anonml teller words`)\n")
+        sys.stdout.write("no study yet: staff get name and address, your page the words (`anonml teller words`)\n")
         return
     for line in _lines(studies):
         sys.stdout.write(line + "\n")
@@ -256,9 +256,10 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
 
 
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
-    from anon.kit.terminal.foreign import short
+    from anon.kit.terminal.foreign import inline, short
     from anon.study.features import USUAL_COHORT
     from anon.teller.overview import OVER
+    from anon.text.foreign import LONGEST_TOLD, Quoted
     from anon.text.instants import instant
     from anon.transparency.fingerprint import words as words_of_study
 
@@ -269,16 +270,17 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         yield f"{study.study.hex()[:8]} {short(manifest.title)}{fellow}: {study.stage}{members}"
         yield f"  words {words_of_study(study.study)}"
-        yield f"  asked for by {short(manifest.contact)}, with the key {manifest.aggregator_key.hex()}"
+        asker = inline(Quoted(manifest.contact, LONGEST_TOLD))
+        yield f"  asked for by {asker}, with the key {manifest.aggregator_key.hex()}"
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
-        yield f"  standard deviation of each teller's noise {noise:.3g}"
+        yield f"  standard deviation of each teller's noise {noise:.3g}: members' programs check it before a yes"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
             yield f"  answers come until {instant(manifest.windows[-1].closes)}"
             planned, latest = instant(manifest.timetable.ends), instant(study.needed_until)
-            yield f"  keep serving until it is over: {planned}, or if it has to wait, at the latest {latest}"
+            yield f"  keep serving until it is over: {planned}, or if a teller is away then, at the latest {latest}"
         for sum_status in study.sums:
             yield f"  {sum_status.said}"
 

@@ -86,6 +86,8 @@ class FormPages(DraftPages):
             [name for name, _ in form.tellers_in(fields)],
             "" if length is None else in_words(length),
             time.time() + (length or 0),
+            fields["minimum"].strip(),
+            fields["epsilon"],
             served_here or fields["pace"] == form.TRIAL,
         )
         lacks = [(name, LABELS[name]) for name in ("title", "contact") if not fields[name].strip()]

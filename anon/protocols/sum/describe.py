@@ -19,6 +19,7 @@ from anon.study.manifest import Manifest, Survey
 from anon.study.records import RECORD, Records
 from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, joined, say, say_many
+from anon.wire.addresses import is_loopback
 
 
 def condition(arrangement: Arrangement) -> Sentence:
@@ -98,6 +99,18 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         *((_drawn(study.surveys[0]),) if study.surveys[0].kind == MARGINALS else ()),
         *((_belief(study),) if study.surveys[0].kind == SCORES else ()),
         _all_together(arrangement),
+        *((_one_computer(),) if _on_one_computer(arrangement) else ()),
+    )
+
+
+def _on_one_computer(arrangement: Arrangement) -> bool:
+    """Loopback addresses: an aggregator reaches such tellers on its own machine alone."""
+    return all(is_loopback(teller.address) for teller in arrangement.tellers)
+
+
+def _one_computer() -> Sentence:
+    return say(
+        "All these tellers run on the aggregator's own computer, as in a trial. Its owner can see your exact answers."
     )
 
 
