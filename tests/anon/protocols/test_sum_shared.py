@@ -307,6 +307,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         (kind,) = part.packet_kinds(study)
         assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
         assert "“clinic” and “students” add them up" in part.summary(study)
+        assert "tellers run on the aggregator's own computer, as in a trial" in lines[4]
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
     assert charge_of(three).condition == f"at least one of the tellers “a”, “b” and “c” {HONEST}"
 

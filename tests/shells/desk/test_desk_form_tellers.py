@@ -42,6 +42,9 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
     (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
     assert hours.expects == (1,)
+    believed = lint_text(text_of(fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")))
+    assert believed.ok and believed.proposal is not None and believed.proposal.design.kind == "rule", believed.faults
+    assert [one.expects for one in believed.proposal.features] == [(1,), (1, 0, -1)]
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
 
@@ -77,7 +80,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert said.index("Mail to the tellers") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people are" in unnamed and "Tellers count here before you name them" in unnamed
-        assert "left empty, they are 30 60." in unnamed
+        assert "if you leave this empty, they are 30 60." in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
@@ -147,6 +150,8 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "So far these are tellers: Student council, Library." in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
+        assert "It begins if at least 100 people enrol. Its epsilon is 2." in anywhere and "no backup of it" in anywhere
+        assert f"are {words(app.home.public_key)}" in anywhere
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
