@@ -100,7 +100,8 @@ def isolated(route: Way, host: str, port: int, random_bytes: Callable[[int], byt
 def _request(method: str, address: str, path: str, body: bytes | None) -> tuple[h11.Connection, bytes]:
     """The state of the talk, and all bytes of the request."""
     length = [] if body is None else [("Content-Length", str(len(body)))]
-    headers = [("Host", address), *length, ("Connection", "close")]
+    host = address.removesuffix(":80")  # the port that HTTP supposes is not written
+    headers = [("Host", host), *length, ("Connection", "close")]
     talk = h11.Connection(h11.CLIENT)
     parts = [h11.Request(method=method, target=path, headers=headers), *([h11.Data(body)] if body else [])]
     return talk, b"".join(talk.send(part) or b"" for part in (*parts, h11.EndOfMessage()))
