@@ -127,7 +127,7 @@ def test_messages_use_the_same_words() -> None:
 # Modules that are loaded
 
 
-NETWORK = {"aiohttp", "aiohttp_socks", "ssl", "asyncio", "peer.app", "peer.network", "peer.run"}
+NETWORK = {"aiohttp", "h11", "python_socks", "ssl", "asyncio", "peer.app", "peer.network", "peer.run"}
 OTHERS = {
     "peer.desktop", "peer.pairing", "peer.web", "peer.predict", "peer.data.formats", "aggregator", "numpy",
     "sqlalchemy",
@@ -167,9 +167,9 @@ def test_a_command_about_a_study_loads_only_what_that_needs(tmp_path: Path) -> N
         status = loaded(("peer", "status"), tmp_path / "home")
         assert "peer.rules.checks" in status and status & (NETWORK | OTHERS | SUMS | IMPORTING | SELDOM) == set()
         run = loaded(("peer", "run", "--once"), tmp_path / "home")
-        assert "peer.run" in run and run & ({"aiohttp", "aiohttp_socks"} | OTHERS | SUMS | IMPORTING | SELDOM) == set()
+        assert "peer.run" in run and run & ({"aiohttp", "h11"} | OTHERS | SUMS | IMPORTING | SELDOM) == set()
         look = loaded(("peer", "look", link), tmp_path / "home")
-        assert "aiohttp" in look and look & (OTHERS | SUMS | IMPORTING | SELDOM) == set()
+        assert "h11" in look and look & ({"aiohttp", "python_socks"} | OTHERS | SUMS | IMPORTING | SELDOM) == set()
         for found in (status, run, look):
             assert len([name for name in found if name.startswith(WORDS_OF)]) <= MOST_COMPILED
 

@@ -17,7 +17,7 @@ from anon.values import frozen
 from anon.wire.addresses import is_loopback
 
 if TYPE_CHECKING:
-    from aiohttp import BaseConnector
+    from anon.route.exchange import Dial
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -32,7 +32,7 @@ class DirectRoute(HttpRoute):
     timeout: float = DEFAULT_TIMEOUT
     far_side: FarSide = FarSide.AGGREGATOR
 
-    async def _connector(self, address: str) -> BaseConnector:
+    async def _dial(self, address: str) -> Dial:
         if address.rpartition(":")[0].lower() == "localhost":
             raise Refused(say(
                 "direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place",
@@ -44,7 +44,7 @@ class DirectRoute(HttpRoute):
             ))
         from anon.route.exchange import straight
 
-        return straight()
+        return straight
 
 
 @frozen
@@ -58,7 +58,7 @@ class SocksRoute(HttpRoute):
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
     far_side: FarSide = FarSide.AGGREGATOR
 
-    async def _connector(self, address: str) -> BaseConnector:
-        from anon.route.exchange import isolated_connector
+    async def _dial(self, address: str) -> Dial:
+        from anon.route.exchange import isolated
 
-        return isolated_connector(self.host, self.port, self.random_bytes)
+        return isolated(self, self.host, self.port, self.random_bytes)

@@ -1,21 +1,25 @@
-"""One exchange over HTTP/1.1 with aiohttp: nothing on the wire but Host, Content-Length and Connection: close.
+"""One exchange over HTTP/1.1 with h11: nothing on the wire but Host, Content-Length and Connection: close.
 
-Importing aiohttp takes longer than many a command: `anon.route.http` imports this module at the first exchange.
+`anon.route.http` imports this module at the first exchange, since many a command has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-import aiohttp
-from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
+import h11
 
 from anon.errors import NotConnected, Unreachable
 from anon.route.far_side import FarSide
 from anon.route.route import Response
 
-_SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+Dial = Callable[[str, int, float], Awaitable[socket.socket]]
+"""A connected socket to a host and port, within so many seconds. Raises `Unreachable`, or `OSError` where the far side
+does not answer."""
 
 
 class Way(Protocol):
@@ -35,84 +39,127 @@ class Way(Protocol):
 
 
 async def exchange(
-    route: Way, connector: aiohttp.BaseConnector, method: str, url: str, body: bytes | None, limit: int
+    route: Way, dial: Dial, method: str, address: str, path: str, body: bytes | None, limit: int
 ) -> Response:
-    """The answer to one request over a connector of its own, which is closed afterwards. Raises `Unreachable`."""
-    timeout = aiohttp.ClientTimeout(total=route.timeout, sock_connect=route.timeout)
+    """The answer to one request over a connection of its own, which is closed afterwards. Raises `Unreachable`.
+
+    A redirect is an answer like any other: else the other side would choose where this machine connects to.
+    """
+    host, _, port = address.rpartition(":")
     try:
-        async with (
-            aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=_SKIPPED,
-                # A compressed body could unpack to gigabytes within one chunk, before `limit` is looked at.
-                auto_decompress=False,
-                timeout=timeout,
-                # Else aiohttp would take a proxy and passwords from the environment (HTTP_PROXY, .netrc).
-                trust_env=False,
-                trace_configs=[_one_connection()],
-            ) as session,
-            # A redirect would let the other side choose where this machine connects to.
-            session.request(method, url, data=body, allow_redirects=False) as response,
-        ):
-            return Response(response.status, await _read(response, limit))
-    except ProxyConnectionError as error:
-        raise NotConnected(str(route.proxy_gone(error))) from None
-    except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
-        raise route.proxy_refused(error) from None
-    except aiohttp.ClientConnectorError as error:
-        raise NotConnected(route.far_side.silent(error)) from None
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        async with asyncio.timeout(route.timeout):
+            connected = await _connected(route, dial, host, int(port))
+            return await _asked(connected, _request(method, address, path, body), limit)
+    except OSError as error:  # TimeoutError is one
         raise Unreachable(route.far_side.silent(error)) from None
 
 
-def straight() -> aiohttp.BaseConnector:
-    """A connection of its own, without a cache of names."""
-    return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
+async def _connected(route: Way, dial: Dial, host: str, port: int) -> socket.socket:
+    try:
+        return await dial(host, port, route.timeout)
+    except TimeoutError:
+        raise
+    except (OSError, OverflowError) as error:  # a port above 65,535 overflows
+        raise NotConnected(route.far_side.silent(error)) from None
 
 
-def isolated_connector(host: str, port: int, random_bytes: Callable[[int], bytes]) -> aiohttp.BaseConnector:
-    """A connection through a SOCKS5 proxy under a user and password that nobody had before; names go to the proxy."""
-    return ProxyConnector(
-        proxy_type=ProxyType.SOCKS5,
-        host=host,
-        port=port,
+async def straight(host: str, port: int, _seconds: float) -> socket.socket:
+    """A connection to an address in numbers, `[...]` around one of version 6. No name is looked up."""
+    number = ipaddress.ip_address(host.strip("[]"))
+    connecting = socket.socket(socket.AF_INET6 if number.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    connecting.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connecting, (str(number), port))
+    except BaseException:
+        connecting.close()
+        raise
+    return connecting
+
+
+def isolated(route: Way, host: str, port: int, random_bytes: Callable[[int], bytes]) -> Dial:
+    """Connections through the SOCKS5 proxy at this host and port, each under a user and password that nobody had
+    before; names go to the proxy."""
+    from python_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError, ProxyType  # late: only here
+    from python_socks.async_.asyncio import Proxy
+
+    async def dial(far: str, far_port: int, seconds: float) -> socket.socket:
         # Tor puts streams of another user and password on a circuit of their own (IsolateSOCKSAuth).
-        username=random_bytes(16).hex(),
-        password=random_bytes(16).hex(),
-        # A name that is looked up here would tell the network who is asked for.
-        rdns=True,
-        force_close=True,
-        limit=1,
-    )
+        user, password = random_bytes(16).hex(), random_bytes(16).hex()
+        # A name that is looked up here (rdns=False) would tell the network who is asked for.
+        proxy = Proxy(ProxyType.SOCKS5, host, port, user, password, rdns=True)
+        try:
+            return await proxy.connect(far, far_port, timeout=seconds)
+        except ProxyConnectionError as error:
+            raise NotConnected(str(route.proxy_gone(error))) from None
+        except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in its greeting
+            raise route.proxy_refused(error) from None
+
+    return dial
 
 
-def _one_connection() -> aiohttp.TraceConfig:
-    """Refuses a second connection: aiohttp repeats a GET at once when the other side hangs up, and so would let it
-    choose when this machine connects."""
-    made: list[object] = []
-
-    async def begun(_session: aiohttp.ClientSession, context: object, _connection: object) -> None:
-        if made:
-            raise aiohttp.ClientConnectionError
-        made.append(context)
-
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_create_start.append(begun)
-    return trace
+def _request(method: str, address: str, path: str, body: bytes | None) -> tuple[h11.Connection, bytes]:
+    """The state of the talk, and all bytes of the request."""
+    length = [] if body is None else [("Content-Length", str(len(body)))]
+    host = address.removesuffix(":80")  # the port that HTTP supposes is not written
+    headers = [("Host", host), *length, ("Connection", "close")]
+    talk = h11.Connection(h11.CLIENT)
+    parts = [h11.Request(method=method, target=path, headers=headers), *([h11.Data(body)] if body else [])]
+    return talk, b"".join(talk.send(part) or b"" for part in (*parts, h11.EndOfMessage()))
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > limit:
-            raise Unreachable(f"the answer is longer than {limit} bytes; it was not read further")
-        chunks.append(chunk)
-    return b"".join(chunks)
+async def _asked(connected: socket.socket, request: tuple[h11.Connection, bytes], limit: int) -> Response:
+    talk, words = request
+    loop = asyncio.get_running_loop()
+    reading = _Answer(talk, limit, loop.create_future())
+    transport, _ = await loop.create_connection(lambda: reading, sock=connected)
+    try:
+        transport.write(words)
+        return await reading.answer
+    finally:
+        transport.abort()  # what is not sent yet, after an early no, is not wanted
+
+
+class _Answer(asyncio.Protocol):
+    """Reads an answer as it comes, also while the request still leaves. `answer` has it, or an `OSError`."""
+
+    def __init__(self, talk: h11.Connection, limit: int, answer: asyncio.Future[Response]) -> None:
+        self._talk, self._limit, self._status, self._body = talk, limit, 0, bytearray()
+        self.answer = answer
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        try:
+            self._talk.receive_data(data)
+            while not self.answer.done() and (event := self._talk.next_event()) is not h11.NEED_DATA:
+                self._take(event)
+        except h11.RemoteProtocolError:
+            self._fail(ConnectionError())
+
+    def eof_received(self) -> None:
+        """See `asyncio.Protocol`. An answer without a length ends here."""
+        self.data_received(b"")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._fail(error or ConnectionError())
+
+    def _take(self, event: object) -> None:
+        if isinstance(event, h11.Response):
+            self._status = event.status_code
+        elif isinstance(event, h11.Data):
+            self._body += event.data
+            if len(self._body) > self._limit:
+                self._fail(Unreachable(f"the answer is longer than {self._limit} bytes; it was not read further"))
+        elif isinstance(event, h11.EndOfMessage):
+            self.answer.set_result(Response(self._status, bytes(self._body)))
+
+    def _fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 def reply_code(error: Exception) -> int | None:
     """The SOCKS reply code that an error of the proxy library carries as a number."""
+    from python_socks import ProxyError
+
     return error.error_code if isinstance(error, ProxyError) else None

@@ -11,7 +11,7 @@ from anon.route.route import Response
 from anon.text.sentences import say
 
 if TYPE_CHECKING:
-    from aiohttp import BaseConnector
+    from anon.route.exchange import Dial
 
 
 class HttpRoute(ABC):
@@ -22,8 +22,8 @@ class HttpRoute(ABC):
     far_side: FarSide
 
     @abstractmethod
-    async def _connector(self, address: str) -> BaseConnector:
-        """A connector used for one request only. Raises `Refused` for an address that is not this route's."""
+    async def _dial(self, address: str) -> Dial:
+        """How a connection to this address is made. Raises `Refused` for an address that is not this route's."""
 
     def proxy_gone(self, error: Exception) -> Unreachable:
         """The fault where the proxy itself does not answer."""
@@ -48,9 +48,9 @@ class HttpRoute(ABC):
         return await self._exchange("POST", address, path, body, limit)
 
     async def _exchange(self, method: str, address: str, path: str, body: bytes | None, limit: int) -> Response:
-        from anon.route.exchange import exchange  # late: it takes a fifth of a second
+        from anon.route.exchange import exchange  # late: many a command has none
 
-        return await exchange(self, await self._connector(address), method, f"http://{address}{path}", body, limit)
+        return await exchange(self, await self._dial(address), method, address, path, body, limit)
 
 
 def load() -> None:

@@ -33,7 +33,7 @@ from tests.mutants import ROOT, Mutant, mutants
 
 LIBRARIES = (
     "numpy", "scipy.stats", "scipy.special", "scipy.optimize", "sklearn.linear_model", "sklearn.ensemble",
-    "sqlalchemy.ext.asyncio", "aiosqlite", "aiohttp.web", "aiohttp_socks",
+    "sqlalchemy.ext.asyncio", "aiosqlite", "aiohttp.web", "h11", "python_socks.async_.asyncio",
     "cryptography.hazmat.primitives.ciphers.aead", "cattrs", "cbor2", "jinja2", "typer", "rich.console", "babel",
     "nacl.bindings", "py_arkworks_bls12381", "segno", "joblib", "hypothesis.strategies", "pytest_asyncio.plugin",
     "pytest_timeout", "_hypothesis_pytestplugin", "asyncpg", "sqlite3", "attrs", "multiprocessing",

@@ -27,18 +27,18 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import aiohttp_socks
 import babel.dates
 import Crypto.Hash.TurboSHAKE128
 import nacl.bindings
 import py_arkworks_bls12381
+import python_socks.async_.asyncio
 import typer
 from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = (
-    asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, Crypto, py_arkworks_bls12381, socket, sqlite3,
-    subprocess, tempfile, typer, Console,
+    asyncio, aiohttp, babel.dates, ctypes, nacl.bindings, Crypto, py_arkworks_bls12381, python_socks, socket,
+    sqlite3, subprocess, tempfile, typer, Console,
 )
 """Libraries, which have twins of their own on Windows: they are imported before."""
 GONE = (

@@ -7,6 +7,7 @@ add to it; `leak`, which way past the proxy one request takes, to see that the t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import mmap
 import os
@@ -51,26 +52,24 @@ def set_clock(path: str, skew: float) -> None:
 
 def spring_leak(kind: str) -> None:
     """One thing that an honest peer never does."""
-    import aiohttp
-    from aiohttp.abc import AbstractResolver, ResolveResult
-
     from anon.route import direct_and_socks as http
+    from anon.route.exchange import Dial, straight
 
-    class Here(AbstractResolver):
-        async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[ResolveResult]:
-            return [ResolveResult(hostname=host, host="127.0.0.1", port=port, family=family, proto=0, flags=0)]
+    proxied = http.SocksRoute._dial
 
-        async def close(self) -> None:
-            """Nothing is open."""
+    async def here(_host: str, port: int, seconds: float) -> socket.socket:
+        return await straight("127.0.0.1", port, seconds)
 
-    proxied = http.SocksRoute._connector
+    async def by_name(host: str, port: int, seconds: float) -> socket.socket:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return await straight(found[0][4][0], port, seconds)
 
-    async def direct_once(self: http.SocksRoute, address: str) -> aiohttp.BaseConnector:
-        http.SocksRoute._connector = proxied  # type: ignore[method-assign]
-        return aiohttp.TCPConnector(resolver=Here()) if kind == "request" else aiohttp.TCPConnector()
+    async def direct_once(self: http.SocksRoute, address: str) -> Dial:
+        http.SocksRoute._dial = proxied  # type: ignore[method-assign]
+        return here if kind == "request" else by_name
 
     if kind in ("request", "request by name"):
-        http.SocksRoute._connector = direct_once  # type: ignore[method-assign]
+        http.SocksRoute._dial = direct_once  # type: ignore[method-assign]
     elif kind == "datagram":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
             sending.sendto(b"here", ("127.0.0.1", 9))

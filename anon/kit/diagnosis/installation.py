@@ -14,11 +14,12 @@ from anon.text.sentences import Ours, Term, say
 
 PEER_PARTS = (
     "aiohttp",
-    "aiohttp_socks",
     "attrs",
     "cattrs",
     "cbor2",
+    "h11",
     "jinja2",
+    "python_socks",
     "anon.crypto.nacl",
     "anon.credential",
     "rich",

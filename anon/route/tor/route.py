@@ -18,7 +18,7 @@ from anon.values import frozen
 from anon.wire.onion_address import is_onion, onion_fault
 
 if TYPE_CHECKING:
-    from aiohttp import BaseConnector
+    from anon.route.exchange import Dial
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
 _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
@@ -77,12 +77,12 @@ class TorRoute(HttpRoute):
         checked_onion(address, self.far_side)
         await self.keeper.socks()
 
-    async def _connector(self, address: str) -> BaseConnector:
+    async def _dial(self, address: str) -> Dial:
         checked_onion(address, self.far_side)
         host, port = await self.keeper.socks()
-        from anon.route.exchange import isolated_connector
+        from anon.route.exchange import isolated
 
-        return isolated_connector(host, port, self.random_bytes)
+        return isolated(self, host, port, self.random_bytes)
 
     def proxy_gone(self, error: Exception) -> Unreachable:
         """See `HttpRoute`. Tor is started anew at the next exchange."""
