@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from importlib import resources
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from aggregator.desk.drafts import LONGEST
 from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.lab.sample_file import as_file
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.expected import expected_of
 from aggregator.study.publish import prepare
@@ -38,13 +40,14 @@ class DraftRequest:
 @frozen
 class LintResult:
     """A text's faults, one line each; without any, what would be published now. `people`: how many are expected, where
-    that is not the minimum."""
+    that is not the minimum. `sample`: last year's people as the text of a CSV file, where one was given."""
 
     faults: tuple[str, ...]
     proposal: Proposal | None = None
     manifest: Manifest | None = None
     outlook: Outlook | None = None
     people: int | None = None
+    sample: str = field(default="", repr=False)
 
     @property
     def ok(self) -> bool:
@@ -99,6 +102,9 @@ def with_outlook(linted: LintResult) -> LintResult:
     """The same with the outlook of the group that is expected, or of the smallest, which takes some seconds."""
     if linted.proposal is None or linted.manifest is None:
         return linted
+    if linted.sample:
+        with suppress(AnonmlError), as_file(linted.sample) as file:  # of a file that does not fit people are made up
+            return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest, linted.people, file))
     return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest, linted.people))
 
 

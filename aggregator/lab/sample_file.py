@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil, floor, log10
 from pathlib import Path
 
@@ -37,11 +39,18 @@ class SampleColumn:
 
 def sample_columns(text: str) -> tuple[SampleColumn, ...]:
     """The columns of a CSV file's text, in its order. Raises `Malformed` when it cannot be read."""
+    with as_file(text) as path:
+        return tuple(_column(name, numbers_if_any(cells)) for name, cells in read_columns(path).items())
+
+
+@contextmanager
+def as_file(text: str) -> Iterator[Path]:
+    """A private file with this text, for as long as this lasts."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "sample.csv"
         with new_private_text(path) as file:
             file.write(text)
-        return tuple(_column(name, numbers_if_any(cells)) for name, cells in read_columns(path).items())
+        yield path
 
 
 def _column(name: str, cells: list[Cell]) -> SampleColumn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from hashlib import sha256
 
 from aiohttp import web
 from attrs import evolve
@@ -26,6 +27,8 @@ from anon.wire.addresses import is_loopback
 
 LONGEST_TRY = 90.0
 """Seconds."""
+MOST_SAMPLES = 4
+"""Sample files that are kept in memory at once."""
 ONION, LOOPBACK = "onion", "loopback"
 
 
@@ -34,7 +37,9 @@ class DraftPages(DeskPage):
 
     def __init__(self, aggregator: AggregatorApp, gate: Gate, processes: int) -> None:
         super().__init__(aggregator, gate, processes)
-        self._outlooks: dict[tuple[Proposal, int | None], Outlook | None] = {}
+        self._outlooks: dict[tuple[Proposal, int | None, str], Outlook | None] = {}
+        self._samples: dict[str, str] = {}
+        """The text of each draft's newest sample file, in memory alone."""
         self._newest = 0
         self._trying = asyncio.Lock()
 
@@ -55,17 +60,17 @@ class DraftPages(DeskPage):
     async def check(self, request: web.Request) -> web.Response:
         """Check a study file with scripts off; the text is kept."""
         text, draft = await self._kept(request)
-        return self._editor(request, text, await self._judged(text, self._people(draft)), draft)
+        return self._editor(request, text, await self._judged(text, draft, self._people(draft)), draft)
 
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment, while somebody types."""
         text, draft = await self._kept(request)
-        return self._html("linted.html", request, linted=await self._linted(text, self._people(draft)))
+        return self._html("linted.html", request, linted=await self._linted(text, draft))
 
     async def confirm(self, request: web.Request) -> web.Response:
         """Show what publishing would fix for good, and ask. A forecast that is not there yet comes by itself."""
         text, draft = await self._kept(request)
-        linted = await self._linted(text, self._people(draft))
+        linted = await self._linted(text, draft)
         if linted.manifest is None or linted.proposal is None:
             return self._editor(request, text, linted, draft)
         return await self._confirmed(request, text, linted, linted.proposal, linted.manifest, draft)
@@ -73,7 +78,7 @@ class DraftPages(DeskPage):
     async def outlook(self, request: web.Request) -> web.Response:
         """The forecast of a study file as a fragment, for the page before publishing."""
         text, draft = await self._kept(request)
-        return self._html("forecast.html", request, linted=await self._judged(text, self._people(draft)))
+        return self._html("forecast.html", request, linted=await self._judged(text, draft, self._people(draft)))
 
     async def _confirmed(
         self,
@@ -105,11 +110,13 @@ class DraftPages(DeskPage):
         named = onion_addresses(self._aggregator.home, os.urandom) if reach == ONION else ""
         manifest = await self._aggregator.create_study(linted.proposal, named)
         self._drafts.published(draft, manifest.study_id.hex())
+        self._samples.pop(draft, None)
         raise web.HTTPSeeOther(f"/studies/{manifest.study_id.hex()}")
 
     async def discard(self, request: web.Request) -> web.Response:
         """Throw a draft away."""
-        self._drafts.forget(Drafts.demand(await field_of(request, "draft")))
+        self._drafts.forget(draft := Drafts.demand(await field_of(request, "draft")))
+        self._samples.pop(draft, None)
         raise web.HTTPSeeOther("/")
 
     def _editor(self, request: web.Request, text: str, linted: editing.LintResult, draft: str) -> web.Response:
@@ -127,35 +134,50 @@ class DraftPages(DeskPage):
             self._drafts.keep_text(draft, text)  # here, so that texts are kept in the order in which they came
         return text, draft
 
+    def _keep_sample(self, draft: str, text: str) -> None:
+        """Keep the file of a draft for its forecasts, and those of the few drafts before it."""
+        self._samples.pop(draft, None)
+        self._samples[draft] = text
+        while len(self._samples) > MOST_SAMPLES:
+            del self._samples[next(iter(self._samples))]
+
     def _people(self, draft: str) -> int | None:
         """How many people the form of a draft expects."""
         with suppress(ValueError):
             return expected_people(fields_of(self._drafts.fields(draft) or {}))
         return None
 
-    async def _judged(self, text: str, people: int | None = None) -> editing.LintResult:
-        """The text's faults, or what it would ask with its outlook.
+    async def _judged(self, text: str, draft: str, people: int | None = None) -> editing.LintResult:
+        """The text's faults, or what it would ask with its outlook, of the draft's sample file where there is one.
 
         One study is tried at a time, and of those that wait the newest alone: a slider asks more often than a study
         can be tried. Without an outlook for one that was overtaken, or takes longer than `LONGEST_TRY`.
         """
-        linted = evolve(await asyncio.to_thread(editing.lint_text, text), people=people)
-        if linted.proposal is None or (linted.proposal, people) in self._outlooks:
+        linted = await self._without_outlook(text, draft, people)
+        if linted.proposal is None or (key := self._key(linted, linted.proposal)) in self._outlooks:
             return self._known(linted)
         self._newest += 1
         mine = self._newest
         async with self._trying:
-            if mine == self._newest and (linted.proposal, people) not in self._outlooks:
+            if mine == self._newest and key not in self._outlooks:
                 with suppress(TimeoutError):
                     judged = await asyncio.wait_for(self._workers.run(editing.with_outlook, linted), LONGEST_TRY)
-                    self._outlooks[linted.proposal, people] = judged.outlook
+                    self._outlooks[key] = judged.outlook
         return self._known(linted)
 
-    async def _linted(self, text: str, people: int | None) -> editing.LintResult:
+    async def _linted(self, text: str, draft: str) -> editing.LintResult:
         """The same at once, with an outlook that is known already."""
-        return self._known(evolve(await asyncio.to_thread(editing.lint_text, text), people=people))
+        return self._known(await self._without_outlook(text, draft, self._people(draft)))
+
+    async def _without_outlook(self, text: str, draft: str, people: int | None) -> editing.LintResult:
+        linted = await asyncio.to_thread(editing.lint_text, text)
+        return evolve(linted, people=people, sample=self._samples.get(draft, ""))
+
+    @staticmethod
+    def _key(linted: editing.LintResult, proposal: Proposal) -> tuple[Proposal, int | None, str]:
+        return proposal, linted.people, sha256(linted.sample.encode()).hexdigest()
 
     def _known(self, linted: editing.LintResult) -> editing.LintResult:
         if linted.proposal is None:
             return linted
-        return evolve(linted, outlook=self._outlooks.get((linted.proposal, linted.people)))
+        return evolve(linted, outlook=self._outlooks.get(self._key(linted, linted.proposal)))

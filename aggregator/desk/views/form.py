@@ -54,7 +54,7 @@ class FormPages(DraftPages):
     async def form_check(self, request: web.Request) -> web.Response:
         """The form with what to expect of the study."""
         fields, draft = await self._kept_fields(request)
-        return self._form(request, draft, fields, await self._expected(fields), answered=True)
+        return self._form(request, draft, fields, await self._expected(fields, draft), answered=True)
 
     async def form_tellers(self, request: web.Request) -> web.Response:
         """The form with the words of each teller that answers, or why it does not."""
@@ -71,8 +71,8 @@ class FormPages(DraftPages):
 
     async def form_outlook(self, request: web.Request) -> web.Response:
         """The same as a fragment, while the slider moves."""
-        fields, _ = await self._kept_fields(request)
-        linted = await self._expected(fields)
+        fields, draft = await self._kept_fields(request)
+        linted = await self._expected(fields, draft)
         return self._html("outlook.html", request, **_told(fields, linted))
 
     async def form_mail(self, request: web.Request) -> web.Response:
@@ -104,7 +104,7 @@ class FormPages(DraftPages):
         """Write the study file, and show what publishing it would fix; or the form with its faults."""
         fields, draft = await self._kept_fields(request)
         text = text_of(fields)
-        linted = await self._linted(text, self._people(draft))
+        linted = await self._linted(text, draft)
         if linted.proposal is None or linted.manifest is None:
             return self._form(request, draft, fields, linted, answered=True)
         self._drafts.keep_written(draft, text)
@@ -116,15 +116,16 @@ class FormPages(DraftPages):
         if (text := await _sample(request)).strip():
             found = await asyncio.to_thread(sample_columns, text)
             fields = form.with_columns({**fields, "read": _read(text, found)}, found)
+            self._keep_sample(draft, text)
         self._drafts.keep_fields(draft, fields)
         return fields, draft
 
-    async def _expected(self, fields: dict[str, str]) -> editing.LintResult:
+    async def _expected(self, fields: dict[str, str], draft: str) -> editing.LintResult:
         try:
             people = form.expected_people(fields)
         except ValueError:
             people = None
-        return await self._judged(text_of(form.with_unnamed_tellers(fields)), people)
+        return await self._judged(text_of(form.with_unnamed_tellers(fields)), draft, people)
 
     def _form(
         self,

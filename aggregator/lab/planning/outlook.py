@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import MADE_UP, Assumptions
@@ -41,7 +41,7 @@ _DECADE = 6
 @frozen
 class Outlook:
     """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of `GRID` that is large enough
-    for this study, whatever `people` is; None where none is."""
+    for this study, whatever `people` is; None where none is. `of_rule`: the study is of a calibrated rule."""
 
     people: int
     epsilon: float
@@ -51,6 +51,7 @@ class Outlook:
     shown: float
     enough: int | None
     from_file: bool = False
+    of_rule: bool = False
 
     @property
     def verdict(self) -> str:
@@ -70,6 +71,8 @@ class Outlook:
         }[self.verdict]
         lines = [found, f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."]
         lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
+        if self.of_rule:
+            lines.append("It was tried as tables with the same directions: a rule ranks about as well or better.")
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:
@@ -100,15 +103,20 @@ def outlook_of(
 
     `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
     linear model, for which no people are made up, and for the declared score, which makes no model, and for a study
-    whose members write, which no lab simulates. None for a calibrated rule, too.
+    whose members write, which no lab simulates. A calibrated rule is tried as tables with the same directions, which
+    rank about as well or worse (decision 53).
     """
     if has_board(manifest) or is_linear(manifest) or any(map(asks_score, manifest.surveys)):
         return None
-    if manifest.surveys[0].kind == SCORES:
-        return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
     assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
-    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
+    if of_rule := manifest.surveys[0].kind == SCORES:
+        from aggregator.lab.planning.exact_sums import summed
+
+        proposal, _ = summed(proposal, epsilon)
+    study = proposal if of_rule else manifest
+    found = outlook_of_plan(plan_of(proposal), study, people or manifest.cohort.minimum, epsilon, assumed=assumed)
+    return evolve(found, of_rule=of_rule)
 
 
 def sum_epsilon(study: Manifest) -> float:

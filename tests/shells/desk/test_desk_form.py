@@ -179,11 +179,14 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     written = await desk.post("/form/text", draft=draft, **_fields())
     assert written.path == "/editor" and "It can be published" in written.text and "Leaving a course" in written.text
     (tmp_path / "study.toml").write_text(text_of(_fields()), "utf-8")
-    lint = CliRunner().invoke(application("study"), ["lint", str(tmp_path / "study.toml"), "--json"], obj=wiring())
+    (tmp_path / "last.csv").write_text(SAMPLE, "utf-8")
+    words = ["lint", str(tmp_path / "study.toml"), "--data", str(tmp_path / "last.csv"), "--json"]
+    lint = CliRunner().invoke(application("study"), words, obj=wiring())
     figures = json.loads(lint.stdout)
     assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in checked
+    assert "100 people drawn from your sample file" in checked
     assert (
-        f"in {round(100 * figures['shown'])} of 100 made-up studies" in checked and "100 people are too few" in checked
+        f"in {round(100 * figures['shown'])} of 100 studies of last year's people" in checked and "100 people are too few" in checked
     )
     fragment = await desk.post("/form/outlook", draft=draft, **_fields())
     manifest = lint_text(text_of(_fields())).manifest
@@ -196,6 +199,9 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
         f"its expected ROC AUC is {figures['expected_auc']:.2f}." in words_of(fragment.text)
         and "<html" not in fragment.text
     )
+    await desk.post("/drafts/discard", draft=draft)
+    made_up = words_of((await desk.post("/form", draft=draft, **_fields())).text)
+    assert "100 people made up from what the form says" in made_up
 
 
 async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
