@@ -17,9 +17,12 @@ from tests.support.browsing import chromium
 
 OUT = Path(__file__).parent / "out"
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+MOVING, MOVED = KEPT / "a-yes.gif", ("step-4-look-at-it", "step-5-read-and-decide", "step-6-sent")
 WIDTH = 640
-COLOURS = 48
+COLOURS, FEW_COLOURS = 48, 24
 TALLEST, FINDING = 760, 650
+SCROLLED = 400
+"""Pixels from one picture of a page to the next."""
 
 
 def terminal(lines: list[tuple[str, str]]) -> str:
@@ -46,6 +49,21 @@ def cut(source: Path, name: str, *parts: tuple[int, int]) -> Path:
     return file
 
 
+def moving(steps: list[Path], file: Path) -> None:
+    """The steps one after the other, as somebody goes through them: a window that moves down each page."""
+    frames, lengths = [], []
+    for step in steps:
+        with Image.open(step) as whole:
+            page = Image.new("RGB", (WIDTH, max(TALLEST, whole.height)), whole.convert("RGB").getpixel((0, 0)))
+            page.paste(whole.convert("RGB"), (0, 0))
+        last = page.height - TALLEST
+        for top in [*range(0, last, SCROLLED), last]:
+            shown = page.crop((0, top, WIDTH, top + TALLEST))
+            frames.append(shown.quantize(FEW_COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE))
+            lengths.append(2_500)
+    frames[0].save(file, save_all=True, append_images=frames[1:], duration=lengths, loop=0, optimize=True)
+
+
 def of_report(file: Path) -> None:
     """The beginning of a report, as a browser shows it."""
     OUT.mkdir(exist_ok=True)
@@ -64,6 +82,7 @@ def main() -> None:
         sys.exit("no pictures yet: run `make pictures`, which runs the test that makes them")
     for file in found:
         shutil.copyfile(file, KEPT / file.name)
+    moving([KEPT / f"{name}.png" for name in MOVED], MOVING)
 
 
 if __name__ == "__main__":

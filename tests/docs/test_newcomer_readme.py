@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from typer.main import get_command
 
 from anonml import COMMANDS, COMPLETION, HELP, _application
@@ -148,7 +149,9 @@ def words(text: str) -> list[str]:
 def test_the_readme_is_a_first_screen() -> None:
     assert 400 <= len(words(README)) <= 600
     assert [line for line in README.splitlines() if len(line) > 124 and not line.startswith("|")] == []
-    assert len(re.findall(r'<img src="docs/pictures/[\w.-]+\.png"', README)) == 2
+    assert re.findall(r'<img src="docs/pictures/([\w.-]+)"', README) == ["a-yes.gif", "report.png"]
+    with Image.open(ROOT / "docs/pictures/a-yes.gif") as moving:
+        assert moving.n_frames >= 5 and (ROOT / "docs/pictures/a-yes.gif").stat().st_size < 300_000
 
 
 def test_the_readmes_class_sizes_are_those_that_were_measured() -> None:

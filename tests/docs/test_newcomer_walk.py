@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
 
 from tests.docs.newcomer_walk import COLUMNS, Newcomer
-from tests.docs.pictures import OUT
+from tests.docs.pictures import MOVED, OUT
 from tests.docs.repository import pages
 from tests.docs.staff_walk import Staff
 from tests.docs.walking import ended
@@ -139,7 +139,8 @@ def test_the_page_tells_the_very_steps(walked: Walked, whose: str) -> None:
 
 def _shown() -> list[str]:
     """The pictures that pages show."""
-    return [name for path in pages() for name in re.findall(r"pictures/([\w-]+\.png)", path.read_text("utf-8"))]
+    shown = [name for path in pages() for name in re.findall(r"pictures/([\w-]+\.png)", path.read_text("utf-8"))]
+    return [*shown, *(f"{name}.png" for name in MOVED)]
 
 
 def test_the_pictures_are_there_and_small() -> None:
