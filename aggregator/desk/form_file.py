@@ -14,6 +14,8 @@ from anon.study.durations import LONGEST_DURATION, duration, spelled
 from anon.study.features import MAX_BINS
 
 TABLE = "person"
+RULE, CORRECTIONS = "rule", 2
+"""The design that starts from what staff believe, and its rounds of corrections after the first one."""
 COMMENTS: Mapping[str, str] = {
     "[tables]": "The tables of the owner's own data that the queries below read.",
     "[label]": "The value that is learned. Any value that is neither positive nor negative counts as `missing` says.",
@@ -53,7 +55,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
         *(_feature(column, number == 0, summed) for number, column in enumerate(features)),
-        _section("[design]", kind=_kind(features, summed), epsilon=_value(fields["epsilon"])),
+        _design(_kind(features, summed), fields),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
@@ -96,7 +98,8 @@ def length_of(fields: Mapping[str, str]) -> int | None:
         return None
     if max(enrol, collect) > LONGEST_DURATION:
         return None
-    return enrol + settle + (binning + settle if binning else 0) + collect + settle
+    rounds = 1 + CORRECTIONS if _kind(asked_about(fields), fields["adds"] == TELLERS) == RULE else 1
+    return enrol + settle + (binning + settle if binning else 0) + rounds * (collect + settle)
 
 
 def _label(fields: Mapping[str, str], label: str) -> str:
@@ -143,7 +146,12 @@ def _kind(features: Sequence[FormColumn], summed: bool) -> str:
     if not summed:
         return "one-packet"
     believed = sum(column.expects in ("1", "-1") for column in features)
-    return "rule" if believed >= 2 else "tables-sum"
+    return RULE if believed >= 2 else "tables-sum"
+
+
+def _design(kind: str, fields: Mapping[str, str]) -> str:
+    more = {"rounds": CORRECTIONS} if kind == RULE else {}
+    return _section("[design]", kind=kind, epsilon=_value(fields["epsilon"]), **more)
 
 
 def even_cuts(column: FormColumn) -> Iterator[float]:

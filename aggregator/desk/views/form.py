@@ -10,7 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from aggregator.desk import editor as editing
-from aggregator.desk import form
+from aggregator.desk import form, form_file
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, form_faults
 from aggregator.desk.form_file import TABLE, even_cuts, length_of, text_of
@@ -84,7 +84,7 @@ class FormPages(DraftPages):
             fields["contact"],
             self._aggregator.home.public_key.hex(),
             [name for name, _ in form.tellers_in(fields)],
-            "" if length is None else in_words(length),
+            "" if length is None or not form_file.asked_about(fields) else in_words(length),
             time.time() + (length or 0),
             fields["minimum"].strip(),
             fields["epsilon"],

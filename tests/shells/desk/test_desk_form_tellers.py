@@ -45,6 +45,9 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     believed = lint_text(text_of(fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")))
     assert believed.ok and believed.proposal is not None and believed.proposal.design.kind == "rule", believed.faults
     assert [one.expects for one in believed.proposal.features] == [(1,), (1, 0, -1)]
+    sure = fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")
+    assert believed.manifest is not None and len(believed.manifest.windows) == 3
+    assert length_of(sure) == believed.manifest.timetable.ends - believed.manifest.timetable.published
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
 
