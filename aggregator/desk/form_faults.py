@@ -33,7 +33,7 @@ LABELS: Mapping[str, str] = {
 """The words above each field."""
 COLUMN_LABELS: Mapping[str, str] = {
     "use": "Ask about it", "says": "In words", "low": "From", "high": "To", "bins": "Bins", "cuts": "Own cut points",
-    "expects": "More goes with a yes", "categories": "Categories",
+    "expects": "More of it goes with", "categories": "Categories",
 }
 _KEYS: Mapping[str, str] = {
     "label.name": "label", "label.description": "label_says", "label.query": "label", "label.positive": "positive",

@@ -133,8 +133,8 @@ folder to nobody, not to us either, and you make no backup of it.
 If you run a teller already, keep it. Skip steps 1 and 2, and of step 3 type
 the first line alone{", with your teller's own folder" if self.here else ""}.
 
-1. Read the number that the first line prints to the other tellers. All of you
-   must have the same one. Then install the program from the file that we give
+1. Type the first line, and tell the other tellers the number that it prints.
+   All of you must have the same one. Then install the program from the file that we give
    you{tor}:
    sha256sum {wheel()}
    pipx install './{wheel()}'
@@ -164,16 +164,19 @@ Questions: {self.contact.strip()}
         cost = f"Its epsilon is {self.epsilon}.\n" if self.epsilon else ""
         last = f"""From publishing to its report the study takes {self.length}. Please keep
 your teller running all that time. If a teller is away then, the others wait
-for it, for weeks at most; your teller says until when.
+for it; your teller says until when at the latest.
 {least}{cost}{"We will tell you when we publish it." if self.here else when}
 """ if self.length else "We will tell you how long your teller has to run.\n"
-        return f"Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
+        trial = _TRIAL if self.here else ""
+        return f"{trial}Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
 
 
+_TRIAL = """This is a trial on the desk's own computer. It protects nobody, its people may be
+made up, and few of them are enough.
+"""
 _HERE = """
-This is a trial on the desk's own computer, and it protects nobody: its people
-may be made up. The second teller writes --port 8762 and --home teller-2 in
-place of 8761 and teller-1, in each line above, and a third counts on.
+The second teller writes --port 8762 and --home teller-2 in place of 8761 and
+teller-1, in each line above.
 """
 
 
@@ -188,7 +191,7 @@ Hello,
 
 your teller is asked to add up this study: {_ended(manifest.title)}
 Its words: {words(manifest.study_id)}
-`anonml teller status` shows the same words. Compare them with the other tellers
+`anonml teller status` shows the same words, with --home if you used it. Compare them with the other tellers
 too, or with a member. If they differ, tell all of them and us.
 
 Enrolment ends {instant(timetable.enrol_closes)}.
@@ -196,7 +199,8 @@ Answers come until {instant(manifest.windows[-1].closes)}.
 Please keep your teller running until its status says "over". That is at
 {instant(timetable.ends)} if every teller is there. If one is away, the others
 wait for it: the status says until when at the latest.
-It begins if at least {manifest.cohort.minimum} people enrol.
+It begins if at least {manifest.cohort.minimum} people enrol. Its cost is
+{cost_in_words(manifest)}.
 """
 
 

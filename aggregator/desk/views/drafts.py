@@ -94,7 +94,8 @@ class DraftPages(DeskPage):
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
             onion=not is_loopback(self._serving), lower=lower_limit(manifest),
-            summary=protocol_of(manifest).summary(manifest), has_form=self._drafts.fields(draft) is not None,
+            summary=protocol_of(manifest).summary(manifest), odds=protocol_of(manifest).odds(manifest),
+            has_form=self._drafts.fields(draft) is not None,
             asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )
 
