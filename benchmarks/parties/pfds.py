@@ -231,7 +231,7 @@ def _fidelity(
         clipped.append(sum(max(sum(counts), 0) for counts in ends))
         drawn = np.array([row.row for row in rows(settled, data.attributes, coins)]).reshape(-1, true.shape[1])
         sizes.append(len(drawn))
-        distances.append(_distance(data.attributes, true, drawn, draw))
+        distances.append(distance(data.attributes, true, drawn, draw))
     error = float(np.std(sizes, ddof=1)) / draws**0.5
     return {"epsilon": epsilon, "depth": depth, "way": way, "leaves": len(ends),
             "clipped": round(float(np.mean(clipped))), "size": round(float(np.mean(sizes)), 1),
@@ -239,7 +239,7 @@ def _fidelity(
             "cpu_ms": round((time.process_time() - start) / draws * 1000)}  # fmt: skip
 
 
-def _distance(attributes: Sequence[Attribute], true: Array, drawn: Array, use: int) -> float:
+def distance(attributes: Sequence[Attribute], true: Array, drawn: Array, use: int) -> float:
     """The mean distance of the histograms of random partitions: each into cells along one attribute's places."""
     spring, found = chance(9, use), []
     for _ in range(PARTITIONS // 10):
