@@ -1,6 +1,6 @@
 """Figure 4 of PFDS (Fioretto and Van Hentenryck 2019): error by how many of a hundred agents share.
 
-    python -m benchmarks.parties.sharers --data FOLDER [--folds 5] [--scored 1]
+    python -m benchmarks.parties.sharers --data FOLDER [--folds 3] [--scored 1]
 
 Logistic regression and SVM on the census, linear regression on news: sets, agents, folds and final models of
 `benchmarks.parties.pfds`. Of agents in a drawn order the first so many share, and those after them do not. `voted`:
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, keep, and write the page and its picture."""
     parser = argparse.ArgumentParser(description="Errors by how many agents share.")
     parser.add_argument("--data", type=data_folder, required=True)
-    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--scored", type=int, default=1)
     options = parser.parse_args(arguments)
     rows = list[Figure]()
