@@ -192,11 +192,12 @@ def tables(proposal: Proposal, train: Table, trials: int) -> Iterator[Figure]:
                 own[trial, at] = np.abs(train.counted(pair) / len(train) - true).sum() / 2
         ratios = ours.mean(axis=0) / central.mean(axis=0)
         worst = int(ratios.argmax())
+        apart = (ours - ratios * central)[:, worst] / central[:, worst].mean()
         yield {
             "part": "tables", "people": FEW, "epsilon": epsilon, "trials": trials, "tables": len(pairs),
             "distance": round(float(ours.mean()), 4), "central": round(float(central.mean()), 4),
             "sampling": round(float(own.mean()), 4), "ratio": round(float(ours.mean() / central.mean()), 3),
-            "worst": round(float(ratios[worst]), 3),
+            "worst": round(float(ratios[worst]), 3), "worst_se": round(float(apart.std(ddof=1)) / sqrt(trials), 3),
             "worst pair": " and ".join(name or "label" for name in pairs[worst]), "above": int((ratios > RATIO).sum()),
         }  # fmt: skip
 
