@@ -116,17 +116,26 @@ def study_of(proposal: Proposal, people: int, epsilon: float, form: str = "") ->
     return resolve(drafted(PROTOCOLS.proposed(evolve(proposal, design=design, cohort=cohort))), NO_KEYS, 0)
 
 
-def model_of(study: Manifest, people: Table, generator: Generator) -> GraphicalModel:
-    """The model of one study, with the noise of its tellers."""
+def noisy_sum(study: Manifest, people: Table, generator: Generator) -> tuple[TableSums, RoundSum]:
+    """The tables of one study, and their sum with the noise of its tellers."""
     design, arrangement = shape_of(study.surveys[0]), arrangement_of(study)
     assert isinstance(design, TableSums)
     exact = np.concatenate([people.counted((*block.features, "")).ravel() for block in design.blocks])
     each, parties = arrangement.sums[0].sigma_squared, arrangement.summing
     noisy = exact + simulated_noise(each, parties, design.length, generator)
-    published = RoundSum(tuple(int(value) for value in noisy), len(people), each * parties)
+    return design, RoundSum(tuple(int(value) for value in noisy), len(people), each * parties)
+
+
+def model_from(study: Manifest, published: RoundSum) -> GraphicalModel:
+    """The model of a published sum."""
     learned = learned_from(study, [published], with_influence=False)
     assert isinstance(learned, LearnedRows)
     return learned.graphical
+
+
+def model_of(study: Manifest, people: Table, generator: Generator) -> GraphicalModel:
+    """The model of one study, with the noise of its tellers."""
+    return model_from(study, noisy_sum(study, people, generator)[1])
 
 
 def drawn(people: Table, model: GraphicalModel, rows: int, generator: Generator) -> Table:
@@ -183,11 +192,12 @@ def tables(proposal: Proposal, train: Table, trials: int) -> Iterator[Figure]:
                 own[trial, at] = np.abs(train.counted(pair) / len(train) - true).sum() / 2
         ratios = ours.mean(axis=0) / central.mean(axis=0)
         worst = int(ratios.argmax())
+        apart = (ours - ratios * central)[:, worst] / central[:, worst].mean()
         yield {
             "part": "tables", "people": FEW, "epsilon": epsilon, "trials": trials, "tables": len(pairs),
             "distance": round(float(ours.mean()), 4), "central": round(float(central.mean()), 4),
             "sampling": round(float(own.mean()), 4), "ratio": round(float(ours.mean() / central.mean()), 3),
-            "worst": round(float(ratios[worst]), 3),
+            "worst": round(float(ratios[worst]), 3), "worst_se": round(float(apart.std(ddof=1)) / sqrt(trials), 3),
             "worst pair": " and ".join(name or "label" for name in pairs[worst]), "above": int((ratios > RATIO).sum()),
         }  # fmt: skip
 

@@ -164,7 +164,7 @@ def section(kept: Findings, old: str) -> str:
     made = {
         f"`sum`, `{way}`" if way == "marginals" else f"`{way}`": [
             number(row, "error")
-            for row in kept.rows("beside", part="rows", way=way, epsilon=1.0, sharers=100, task="logistic")
+            for row in kept.rows("beside", part="rows", way=way, epsilon=1.0, task="logistic")
         ]
         for way in ("marginals", "trees")
     }

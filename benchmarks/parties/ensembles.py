@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import sqrt
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from anon.protocols.models.beside import weights_of
 from anon.protocols.sum.groups.drawing import cut
@@ -143,7 +143,19 @@ def measured(kind: str, fits: Fits, setting: Setting, runs: int) -> Iterator[Fig
                "group": setting.group, "epsilon": setting.epsilon, "parts": setting.parts, "way": way,
                "lambda": round(best, 5), "error": round(float(lines[:, 1].mean()), 4),
                "over_runs": round(float(lines[:, 1].std(ddof=1)), 4),
-               "over_peers": round(float(lines[:, 2].mean()), 4)}  # fmt: skip
+               "over_peers": round(float(lines[:, 2].mean()), 4),
+               "quiet": _quiet(fits, setting, best, runs) if (kind, way) == ("sizes", "to all") else None}  # fmt: skip
+
+
+def _quiet(fits: Fits, setting: Setting, strength: float, runs: int) -> float:
+    """The spread over peers to all without noise, at the same lambda: own models make it, as groups' are alike."""
+    task, spreads = fits.task, list[float]()
+    for run in range(runs):
+        models = fits.of(run, setting.peers, setting.records)[0][strength]
+        told = published(models, evolve(setting, epsilon=NONE), setting.records, strength, chance(32, run))
+        errors = ways_of(task.test, task.test_labels, models, told)["to all"]
+        spreads.append(float(errors.std(ddof=1)))
+    return round(float(np.mean(spreads)), 4)
 
 
 def by_lambda(fits: Fits, runs: int) -> Iterator[Figure]:

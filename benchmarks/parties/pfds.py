@@ -165,7 +165,6 @@ def _baselines(
     test: Array,
 ) -> Iterator[Figure]:
     """The majority's label or the mean, own data, one model of all rows, and the private model of each agent."""
-    bounded = short(columns)
     for task in tasks:
         tested = columns[test], labels[test]
         constant = float(labels[train].mean()) if task == "linear" else float(np.sign(labels[train].mean()))
@@ -178,17 +177,25 @@ def _baselines(
             ("all rows", None, error_of(task, *tested, everything[None])),
         ]  # fmt: skip
         for epsilon in EPSILONS:
-            spring = chance(5, int(float(epsilon) * 10))
-            if task == "linear":
-                thin = columns / np.sqrt(columns.shape[1])
-                private = [functional(thin[held], labels[held], float(epsilon), spring) for held in agents]
-            else:
-                thin = bounded
-                private = [perturbed(task, thin[held], labels[held], float(epsilon), spring) for held in agents]
-            found.append(("private models", epsilon, error_of(task, thin[test], labels[test], np.array(private))))
+            thin, private = private_models(task, columns, labels, agents, epsilon)
+            found.append(("private models", epsilon, error_of(task, thin[test], labels[test], private)))
         for way, cost, error in found:
             yield {**about, "task": task, "way": way, "labels": None, "epsilon": cost, "rows": None, "positive": None,
                    "error": round(error, 5)}  # fmt: skip
+
+
+def private_models(
+    task: str, columns: Array, labels: Array, agents: Sequence[Array], epsilon: str
+) -> tuple[Array, Array]:
+    """The columns that the private model of a task takes, and that model of each agent."""
+    spring = chance(5, int(float(epsilon) * 10))
+    if task == "linear":
+        thin = columns / np.sqrt(columns.shape[1])
+        models = [functional(thin[held], labels[held], float(epsilon), spring) for held in agents]
+    else:
+        thin = short(columns)
+        models = [perturbed(task, thin[held], labels[held], float(epsilon), spring) for held in agents]
+    return thin, np.array(models)
 
 
 # Figure 3: fidelity
@@ -224,7 +231,7 @@ def _fidelity(
         clipped.append(sum(max(sum(counts), 0) for counts in ends))
         drawn = np.array([row.row for row in rows(settled, data.attributes, coins)]).reshape(-1, true.shape[1])
         sizes.append(len(drawn))
-        distances.append(_distance(data.attributes, true, drawn, draw))
+        distances.append(distance(data.attributes, true, drawn, draw))
     error = float(np.std(sizes, ddof=1)) / draws**0.5
     return {"epsilon": epsilon, "depth": depth, "way": way, "leaves": len(ends),
             "clipped": round(float(np.mean(clipped))), "size": round(float(np.mean(sizes)), 1),
@@ -232,7 +239,7 @@ def _fidelity(
             "cpu_ms": round((time.process_time() - start) / draws * 1000)}  # fmt: skip
 
 
-def _distance(attributes: Sequence[Attribute], true: Array, drawn: Array, use: int) -> float:
+def distance(attributes: Sequence[Attribute], true: Array, drawn: Array, use: int) -> float:
     """The mean distance of the histograms of random partitions: each into cells along one attribute's places."""
     spring, found = chance(9, use), []
     for _ in range(PARTITIONS // 10):

@@ -5,9 +5,9 @@
 FOLDER holds adult_train and adult_test (.csv.gz). The attributes are the 12 of examples/census/rows.toml. All 32,561
 training records are divided among 100 agents as in `benchmarks.parties.pfds`. `marginals` adds up one record of each
 person, with two tellers' noise; `trees` has a tree of each agent, of at most 1,000 rows. Both are the product's code. A
-record is replaced. `beside`: errors of final models of the drawn rows alone, and of these with an agent's own records:
-of `--scored` agents the mean. `sharers`: the same where some of the agents share. Rows are kept in benchmarks/out, and
-their part of docs/rows-and-groups.md is written anew.
+record is replaced. Errors are of final models of the drawn rows alone, and of these with an agent's own records: of
+`--scored` agents the mean. Rows are kept in benchmarks/out, and their part of docs/rows-and-groups.md is written anew.
+`benchmarks.parties.sharers` has the same where some of the agents share.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from examples.protocols import PROTOCOLS
 
 EPSILONS = (1.0, 0.5, 0.1)
 TASKS = ("logistic", "svm")
-SHARERS, MOST = (5, 10, 25, 50, 100), 1000
+MOST = 1000
 SEED = 20261128
 
 
@@ -84,13 +84,13 @@ def trees_study(proposal: Proposal, epsilon: float) -> Manifest:
     return resolve(PROTOCOLS.proposed(changed), NO_KEYS, 0)
 
 
-def rows_of_trees(held: Held, sharers: int, epsilon: float, trial: int) -> Table:
-    """The rows of so many agents' trees."""
+def rows_of_trees(held: Held, epsilon: float, trial: int) -> Table:
+    """The rows of all agents' trees."""
     study, names = trees_study(held.proposal, epsilon), [name for name in held.train.cards if name]
     plan, labels = plan_for(study), held.train.cells[""]
-    places, spring = np.stack([held.train.cells[name] for name in names], axis=1), default_rng([SEED, trial, sharers])
+    places, spring = np.stack([held.train.cells[name] for name in names], axis=1), default_rng([SEED, trial, 100])
     roots = []
-    for agent in held.agents[:sharers]:
+    for agent in held.agents:
         records = [LabelledRow(tuple(places[at].tolist()), int(labels[at])) for at in agent]
         roots.append(consistent_tree(grown(records, plan, Coins(spring.bytes)).root, MOST))
     made = drawn_places(roots, plan, spring.bytes(32))
@@ -98,10 +98,10 @@ def rows_of_trees(held: Held, sharers: int, epsilon: float, trial: int) -> Table
     return Table(held.train.cards, {**cells, "": votes(roots, made, plan.classes)})
 
 
-def rows_of_tables(held: Held, sharers: int, epsilon: float, trial: int) -> Table:
-    """As many rows of marginals as these agents have records."""
-    people = held.train.take(np.concatenate(held.agents[:sharers]))
-    study, spring = study_of(held.proposal, len(people), epsilon), default_rng([SEED, trial, sharers])
+def rows_of_tables(held: Held, epsilon: float, trial: int) -> Table:
+    """As many rows of marginals as the agents have records."""
+    people = held.train.take(np.concatenate(held.agents))
+    study, spring = study_of(held.proposal, len(people), epsilon), default_rng([SEED, trial, 100])
     return drawn(people, model_of(study, people, spring), len(people), spring)
 
 
@@ -109,22 +109,19 @@ WAYS = {"marginals": rows_of_tables, "trees": rows_of_trees}
 
 
 def measured(folder: Path, trials: int, scored: int) -> Iterator[Figure]:
-    """All rows of both parts."""
+    """The majority's error, and those of each way, epsilon and final model."""
     for trial, held in enumerate(Held.each(folder, trials)):
         majority = held.test.cells[""].mean()
         yield {"part": "majority", "trial": trial, "error": float(min(majority, 1 - majority))}
         for way, draw in WAYS.items():
             for epsilon in EPSILONS:
-                for sharers in SHARERS if epsilon != EPSILONS[1] else SHARERS[-1:]:
-                    rows = draw(held, sharers, epsilon, trial)
-                    tasks = TASKS if sharers == SHARERS[-1] else TASKS[:1]
-                    about: Figure = {"part": "rows", "trial": trial, "way": way, "epsilon": epsilon, "sharers": sharers}
-                    some = held.agents[:scored] if sharers == SHARERS[-1] else []
-                    for task in tasks:
-                        own = [held.error(task, [rows, held.train.take(agent)]) for agent in some]
-                        found = {"error": held.error(task, [rows]), "with_own": float(np.mean(own)) if own else None}
-                        yield {**about, "task": task, "rows": len(rows), **found}
-                    print(way, epsilon, sharers, found["error"], file=sys.stderr, flush=True)
+                rows = draw(held, epsilon, trial)
+                about: Figure = {"part": "rows", "trial": trial, "way": way, "epsilon": epsilon}
+                for task in TASKS:
+                    own = [held.error(task, [rows, held.train.take(agent)]) for agent in held.agents[:scored]]
+                    found = {"error": held.error(task, [rows]), "with_own": float(np.mean(own))}
+                    yield {**about, "task": task, "rows": len(rows), **found}
+                print(way, epsilon, found["error"], file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
