@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import mul
+from struct import unpack
 
 from anon.errors import Malformed
 
@@ -38,11 +39,15 @@ class Field:
         size = self.size
         if len(data_untrusted) != length * size:
             raise Malformed(f"{name}: expected {length * size} bytes, got {len(data_untrusted)}; send it whole")
-        read = int.from_bytes
-        vector = [read(data_untrusted[at : at + size], "little") for at in range(0, length * size, size)]
-        if any(element >= self.modulus for element in vector):
+        vector = self.read(data_untrusted)
+        if vector and max(vector) >= self.modulus:
             raise Malformed(f"{name}: an element is not below the field's modulus; encode it canonically")
         return vector
+
+    def read(self, data: bytes) -> Vector:
+        """The numbers that `size` bytes each spell, some of which may not be below the modulus."""
+        # By C functions alone: a loop of slices takes twice as long.
+        return list(map(int.from_bytes, unpack(f"{self.size}s" * (len(data) // self.size), data), repeat("little")))
 
     def add(self, left: Vector, right: Vector) -> Vector:
         """The sum of two vectors of equal length."""
