@@ -51,7 +51,8 @@ def weighed_bits(
 ) -> list[int]:
     """The sums over the calls of `bit_inputs`, each call's inputs times its weight. No input is written out."""
     modulus, factors, shift = field.modulus, Vector(), one * sum(weights)
-    for factor, power in zip(randomness, weights, strict=True):
+    for factor, weight in zip(randomness, weights, strict=True):
+        power = weight
         for _ in range(chunk):
             power = power * factor % modulus
             factors.append(power)
