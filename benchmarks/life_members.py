@@ -32,12 +32,13 @@ from anon.crypto.curve import (
     multiexp,
 )
 from anon.ldp import RawCategory
-from anon.protocols.outgoing import SurveyAnswer
+from anon.protocols.outgoing import CutVector, RawVector, SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Survey
 from anon.wire.messages import Enrolment, sign_enrolment
 from examples.protocols import PROTOCOLS
+from peer.protocols.sum.part import SumPart
 from peer.release import release
 
 EACH = 500
@@ -73,22 +74,38 @@ def make_enrolments(folder: Path, number: int, manifest_bytes: bytes, count: int
 
 
 def make_packets(
-    folder: Path, number: int, manifest_bytes: bytes, header: bytes, seed: bytes, signatures: Mapping[bytes, bytes]
+    folder: Path,
+    number: int,
+    manifest_bytes: bytes,
+    header: bytes,
+    seed: bytes,
+    signatures: Mapping[bytes, bytes],
+    vector_for: Callable[[bytes], Sequence[int]] | None = None,
 ) -> None:
-    """Write a packet of each member of the part, for slot 0, and their digests."""
+    """Write a packet of each member of the part, for slot 0, and their digests. `vector_for`: in a study of sums what
+    the member with a key contributes."""
     manifest, shared = _shared(manifest_bytes)
     packets, digests = [], []
     for key, nyms, blind in cbor2.loads((folder / f"members-{number}").read_bytes()):
         entropy = signer_nym_entropy(seed, key)
         with shared:
             credential = _credential(manifest, header, signatures[key], entropy, nyms, blind)
-            survey = manifest.survey(draw(manifest.slots[0], seed, shared.tag(credential)))
-            answer = SurveyAnswer(0, survey.survey, RawCategory(key[0] % survey.m, survey.m))
+            tag = shared.tag(credential)
+            survey = manifest.survey(draw(manifest.slots[0], seed, tag))
+            answer: SurveyAnswer | CutVector = (
+                SurveyAnswer(0, survey.survey, RawCategory(key[0] % survey.m, survey.m))
+                if vector_for is None
+                else _cut(manifest, survey, RawVector(vector_for(key)), tag)
+            )
             released = release(manifest.study_id, manifest, answer, credential, os.urandom)
         packets.append(released.sealed.ciphertext)
         digests.append(released.digest)
     (folder / f"packets-{number}").write_bytes(cbor2.dumps(packets))
     (folder / f"digests-{number}").write_bytes(cbor2.dumps(digests))
+
+
+def _cut(manifest: Manifest, survey: Survey, vector: RawVector, tag: bytes) -> CutVector:
+    return CutVector(0, survey.survey, SumPart().cut(manifest, survey, 0, vector, tag, os.urandom))
 
 
 def keys_of(folder: Path, number: int) -> list[bytes]:
