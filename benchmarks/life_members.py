@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import mul
 from pathlib import Path
 from typing import Self
 
@@ -36,6 +37,9 @@ from anon.protocols.outgoing import CutVector, RawVector, SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
 from anon.study.manifest import Manifest, Survey
+from anon.vdaf.circuits import Blocks
+from anon.vdaf.field import Field, Vector
+from anon.vdaf.flp import ProofSystem
 from anon.wire.messages import Enrolment, sign_enrolment
 from examples.protocols import PROTOCOLS
 from peer.protocols.sum.part import SumPart
@@ -119,10 +123,47 @@ def read_parts(folder: Path, what: str, parts: Sequence[int]) -> Iterator[bytes]
         yield from cbor2.loads((folder / f"{what}-{number}").read_bytes())
 
 
+_PROVE = ProofSystem.prove
+
+
+def prove_few(system: ProofSystem, encoded: Vector, seeds: Vector, randomness: Vector) -> Vector:
+    """`ProofSystem.prove` for blocks, where all but a few cells are zeros. It takes a tenth of the time.
+
+    Every call's result is zero, because a cell times the cell less one is. So the gadget's polynomial is 0 at all of
+    the wires' own points but the first. Between them Lagrange's factors give each wire: of a cell less one, -1 but for
+    the few.
+    """
+    circuit = system.circuit
+    assert isinstance(circuit, Blocks)
+    modulus, chunk = circuit.field.modulus, circuit.chunk
+    few: list[list[tuple[int, int]]] = [[] for _ in range(chunk)]
+    for cell in (at for at, element in enumerate(encoded) if element):
+        call, place = divmod(cell, chunk)
+        few[place].append((1 + call, pow(randomness[call], place + 1, modulus)))
+    values = [0] * system.values
+    values[0] = sum(map(mul, seeds[::2], seeds[1::2])) % modulus
+    for number, row in enumerate(_between(circuit.field, system.points)[: system.values // 2]):
+        first, rest, total = row[0], -sum(row[1 : 1 + circuit.calls]), 0
+        for place, own in enumerate(few):
+            even, odd = seeds[2 * place] * first, seeds[2 * place + 1] * first + rest
+            for node, power in own:
+                even += row[node] * power
+                odd += row[node]
+            total += even % modulus * (odd % modulus)
+        values[2 * number + 1] = total % modulus
+    return seeds + values
+
+
+@lru_cache(maxsize=1)
+def _between(field: Field, points: int) -> list[Vector]:
+    return [field.weights(points, node) for node in field.roots(2 * points)[1::2]]
+
+
 class Shared:
     """The points that all members multiply, each with a table: a driver does what thousands of machines would do.
 
-    Within `with`, this process's tokens and commitments are made with the tables. They are the same bytes.
+    Within `with`, this process's tokens and commitments are made with the tables, and proofs of blocks by the few cells
+    that are not zero. They are the same bytes.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -134,11 +175,13 @@ class Shared:
     def __enter__(self) -> Self:
         for module in self._modules:
             setattr(module, "multiexp", self._multiexp)  # noqa: B010
+        setattr(ProofSystem, "prove", prove_few)  # noqa: B010
         return self
 
     def __exit__(self, *_: object) -> None:
         for module in self._modules:
             setattr(module, "multiexp", multiexp)  # noqa: B010
+        setattr(ProofSystem, "prove", _PROVE)  # noqa: B010
 
     def tag(self, credential: Credential) -> bytes:
         """As `pseudonym` gives it."""
