@@ -118,8 +118,9 @@ class SummedLife:
         life, facts = self.outcome, self.facts
         accepted = all(set(words) == {"accepted"} for words in life.words.values())
         whole = (life.lost, life.doubled, life.strange, facts.off_list) == (0, 0, 0, 0)
-        found = life.included == len(life.downloaded) and not life.audit["findings"]
-        audited = (life.audit["enrolled"], life.audit["packets"]) == (life.members, life.members)
+        found = life.included == len(life.downloaded)
+        told = tuple(life.audit[name] for name in ("findings", "enrolled", "packets", "model_checked"))
+        audited = told == ([], life.members, life.members, True)
         small = max(life.downloaded, default=0) <= MOST_BYTES and max(self.times.whole) <= self.most_seconds
         return accepted and whole and found and audited and small and facts.farthest <= MOST_SIGMAS
 
