@@ -47,10 +47,10 @@ def bit_inputs(elements: Vector, randomness: Vector, chunk: int, field: Field, o
 
 
 def weighed_bits(
-    elements: Vector, randomness: Vector, chunk: int, field: Field, one: int, weights: Vector
+    elements: Vector, randomness: Vector, chunk: int, field: Field, unit: int, weights: Vector
 ) -> list[int]:
     """The sums over the calls of `bit_inputs`, each call's inputs times its weight. No input is written out."""
-    modulus, factors, shift = field.modulus, Vector(), one * sum(weights)
+    modulus, factors, shift = field.modulus, Vector(), unit * sum(weights)
     for factor, weight in zip(randomness, weights, strict=True):
         power = weight
         for _ in range(chunk):
@@ -151,9 +151,9 @@ class Blocks:
         """The check of bits."""
         return bit_inputs(encoded, randomness, self.chunk, self.field, one)
 
-    def weighed(self, encoded: Vector, randomness: Vector, one: int, weights: Vector) -> Vector:
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
         """Of the check of bits."""
-        return weighed_bits(encoded, randomness, self.chunk, self.field, one, weights)
+        return weighed_bits(encoded, randomness, self.chunk, self.field, unit, weights)
 
     def check(self, results: Vector, encoded: Vector, one: int) -> Vector:
         """The check of bits, then the sum of each block less one."""
@@ -250,11 +250,11 @@ class Ball:
         squares = [doubled[at : at + 2 * chunk] for at in range(0, len(doubled), 2 * chunk)]
         return bit_inputs(encoded, randomness, chunk, self.field, one) + squares
 
-    def weighed(self, encoded: Vector, randomness: Vector, one: int, weights: Vector) -> Vector:
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
         """Of the check of bits, and both inputs of each square."""
         entries, chunk, first = self.truncate(encoded), self.chunk, len(randomness)
         entries += [0] * (-len(entries) % chunk)
-        bits = weighed_bits(encoded, randomness, chunk, self.field, one, weights[:first])
+        bits = weighed_bits(encoded, randomness, chunk, self.field, unit, weights[:first])
         squares = [sum(map(mul, weights[first:], entries[place::chunk])) for place in range(chunk)]
         return [(bits[wire] + squares[wire // 2]) % self.field.modulus for wire in range(2 * chunk)]
 

@@ -75,8 +75,9 @@ class Circuit(Protocol):
     def inputs(self, encoded: Vector, randomness: Vector, one: int) -> list[Vector]:
         """The gadget's inputs for each call."""
 
-    def weighed(self, encoded: Vector, randomness: Vector, one: int, weights: Vector) -> Vector:
-        """For each of the gadget's inputs the sum of its values in all calls, each times the call's weight."""
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        """For each of the gadget's inputs the sum of its values in all calls, each times the call's weight. `unit`: as
+        `one` elsewhere."""
 
     def check(self, results: Vector, encoded: Vector, one: int) -> Vector:
         """All zero where the predicate holds, from the gadget's result for each call."""

@@ -25,8 +25,8 @@ def load(name: str) -> Any:
 class WrittenOut:
     """Sums over calls that are written out."""
 
-    def weighed(self: Any, encoded: Vector, randomness: Vector, one: int, weights: Vector) -> Vector:
-        wires = zip(*self.inputs(encoded, randomness, one), strict=True)
+    def weighed(self: Any, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        wires = zip(*self.inputs(encoded, randomness, unit), strict=True)
         return [sum(map(mul, weights, wire)) % self.field.modulus for wire in wires]
 
 
