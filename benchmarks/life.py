@@ -48,11 +48,11 @@ from examples.protocols import PROTOCOLS
 DAY = 86400
 
 
-async def made(work: Callable[..., None], given: Sequence[tuple[object, ...]]) -> float:
-    """Have all cores do this work, once with each list of arguments; the processor time that it took."""
+async def made(work: Callable[..., None], given: Sequence[tuple[object, ...]], cores: int | None = None) -> float:
+    """Have all cores, or so many, do this work, once with each list of arguments; the processor time that it took."""
     loop, context = asyncio.get_running_loop(), get_context("forkserver")
     context.set_forkserver_preload(["benchmarks.life_members"])
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+    with ProcessPoolExecutor(cores or os.cpu_count(), mp_context=context) as pool:
         tasks = (loop.run_in_executor(pool, partial(seconds_for, work, *one)) for one in given)
         return sum(await asyncio.gather(*tasks))
 
@@ -79,7 +79,7 @@ async def live(folder: Path, members: int, real: int, processes: int) -> Outcome
     finally:
         peers.close()
         await program.stop()
-    return await _checked(life, watch, downloaded, included)
+    return await checked(life, watch, downloaded, included)
 
 
 async def _through(life: Life, peers: RealPeers, watch: Watch) -> None:
@@ -109,7 +109,7 @@ async def _through(life: Life, peers: RealPeers, watch: Watch) -> None:
     watch.note("real peers look for their packets")
 
 
-async def _checked(life: Life, watch: Watch, downloaded: tuple[int, ...], included: int) -> Outcome:
+async def checked(life: Life, watch: Watch, downloaded: tuple[int, ...], included: int) -> Outcome:
     """The export, its audit, and its packets beside those that were sent."""
     export = life.folder / "export"
     written = await command(life.clock, "aggregator", "export", export, "--home", life.home)

@@ -19,13 +19,15 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome
 
 COLUMNS = ("age", "sex", "income")
+Row = tuple[str | int, ...]
 
 
 @define
 class CountingRoute:
-    """A direct route that counts the bytes of all bodies that come in."""
+    """A direct route that counts the bytes of all bodies that come in, and of those that go out."""
 
     received: int = 0
+    sent: int = 0
     _route: DirectRoute = field(factory=DirectRoute)
 
     async def get(self, address: str, path: str, limit: int) -> Response:
@@ -34,11 +36,16 @@ class CountingRoute:
 
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         """See `Route.post`."""
+        self.sent += len(body)
         return self._counted(await self._route.post(address, path, body, limit))
 
     def _counted(self, response: Response) -> Response:
         self.received += len(response.body)
         return response
+
+
+def _person(number: int) -> Row:
+    return 20 + number, ("Female", "Male")[number % 2], ("low", "high")[number % 3 == 0]
 
 
 @define
@@ -49,19 +56,25 @@ class RealPeers:
     apps: list[PeerApp] = field(init=False, factory=list)
     routes: list[CountingRoute] = field(init=False, factory=list)
 
-    async def join(self, folder: Path, invites: list[Invite], epsilon: int) -> None:
+    async def join(
+        self,
+        folder: Path,
+        invites: list[Invite],
+        epsilon: int,
+        columns: tuple[str, ...] = COLUMNS,
+        row_of: Callable[[int], Row] = _person,
+    ) -> None:
         """A home with data for each invite, and its owner's yes. Bytes that came until then are not counted."""
         for number, invite in enumerate(invites):
             home = PeerHome(folder / f"peer-{number}")
             home.prepare()
-            row = (20 + number, ("Female", "Male")[number % 2], ("low", "high")[number % 3 == 0])
-            import_rows(home.data_path, "person", COLUMNS, [row])
+            import_rows(home.data_path, "person", columns, [row_of(number)])
             route = CountingRoute()
             app = PeerApp(home, _always(route), self.clock, os.urandom, evaluate=at_once)
             self.apps.append(app)
             self.routes.append(route)
             await app.join(invite, epsilon)
-            route.received = 0
+            route.received = route.sent = 0
 
     async def live(self, until: float) -> None:
         """All that is due before then, in the order of time; the clock shows `until` afterwards."""

@@ -84,30 +84,38 @@ enrol = "{enrol}s"
 settle = "{settle}s"
 collect = "{collect}s"
 [cohort]
-minimum = 2
-maximum = 10000
+minimum = {minimum}
+maximum = {members}
 admission = "open"
 {tellers}
 """
 
 
-def study_text(design: str, tellers: str) -> str:
-    """A study file of this design."""
-    count = {"tables-sum": CELLS, "marginals": PAIRED, "all-pairs": PAIRED}.get(design, NUMBERS)
+def study_text(
+    design: str,
+    tellers: str,
+    features: int = 0,
+    cohort: tuple[int, int] = (2, 10_000),
+    seconds: tuple[int, int, int] = (ENROL, SETTLE, COLLECT),
+) -> str:
+    """A study file of this design. `features`: how many, 0 for the design's own number; `seconds`: of enrolling,
+    settling and collecting."""
+    count = features or {"tables-sum": CELLS, "marginals": PAIRED, "all-pairs": PAIRED}.get(design, NUMBERS)
     names = [f"f{number}" for number in range(count)]
     categories = ", ".join(f'"{number}"' for number in range(CATEGORIES))
     kind = f'kind = "categorical"\ncategories = [{categories}]\nmissing = "0"'
     if design not in ("tables-sum", "marginals", "all-pairs"):
         kind = 'kind = "numeric"\nrange = [0, 10]\ncuts = [5]\nmissing = "own"'
     records, key = (MANY, "row, ") if design == "averaging" else ("", "")
-    features = "".join(
+    told = "".join(
         f'[[features]]\nname = "{name}"\ndescription = "{name}"\nquery = "SELECT {key}{name} FROM person"\n{kind}\n'
         for name in names
     )
     return STUDY.format(
-        columns=", ".join(f'"{name}"' for name in names), features=features, tellers=tellers,
+        columns=", ".join(f'"{name}"' for name in names), features=told, tellers=tellers,
         design='kind = "marginals"\ntree_from = 0' if design == "all-pairs" else f'kind = "{design}"',
-        enrol=ENROL, settle=SETTLE, collect=COLLECT, records=records, key=key,
+        enrol=seconds[0], settle=seconds[1], collect=seconds[2], minimum=cohort[0], members=cohort[1],
+        records=records, key=key,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Final
 
@@ -114,7 +115,8 @@ async def dry_round(
         await walk.hand_roll(links, arrangement, manifest.study_id, closed.heads, closed.bodies)
         packets = await asyncio.to_thread(_packets, manifest, arrangement, closed.credentials, random_bytes)
         occasion = packets[0].occasion
-        return await walk.sum_up(links, arrangement, occasion, _in_one_batch(packets, len(links)), _OneList())
+        batches = partial(_in_one_batch, packets, len(links))
+        return await walk.sum_up(links, arrangement, occasion, batches, _OneList())
     finally:
         await give_up(links, arrangement, manifest.study_id)
 
@@ -170,5 +172,5 @@ def _packets(
     return sorted(made, key=lambda packet: packet.tag)
 
 
-async def _in_one_batch(packets: Sequence[Packet], tellers: int) -> AsyncIterator[walk.Batch]:
+async def _in_one_batch(packets: Sequence[Packet], tellers: int, _but: frozenset[bytes]) -> AsyncIterator[walk.Batch]:
     yield [[packet.relayed(number).to_bytes() for packet in packets] for number in range(tellers)]

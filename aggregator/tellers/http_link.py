@@ -65,6 +65,10 @@ class HttpLink:
         """See `TellerLink`."""
         return await self._answered(exchange.ask_settle(occasion, statements))
 
+    async def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        """See `TellerLink`."""
+        return await self._answered(exchange.ask_accepted(occasion))
+
     async def sign_list(self, occasion: Occasion, body: bytes) -> bytes:
         """See `TellerLink`."""
         return await self._answered(exchange.ask_list(occasion, body))

@@ -43,7 +43,10 @@ class TellerLink(Protocol):
         """Show it a batch of packets: its verifier shares, and how many it refused, by reason."""
 
     async def settle(self, occasion: Occasion, statements: Sequence[bytes]) -> frozenset[bytes]:
-        """Pass on the fellows' verifier shares of the same batch: every tag that it accepted so far."""
+        """Pass on the fellows' verifier shares of the same batch: the tags in it that it accepted."""
+
+    async def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        """Every tag that it accepted so far."""
 
     async def sign_list(self, occasion: Occasion, body: bytes) -> bytes:
         """Its signature of the one list."""

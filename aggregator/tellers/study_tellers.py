@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from aggregator.rules.faults import TellerAway, TellerRefuses
@@ -77,7 +78,7 @@ class StudyTellers:
         async def add_up(quorum: Quorum) -> None:
             survey = asked[len(slots)]
             await self._hand(quorum, heads, closing)
-            occasion, batches = quorum.occasion(self._occasion(survey)), self._batches(survey, quorum)
+            occasion, batches = quorum.occasion(self._occasion(survey)), partial(self._batches, survey, quorum)
             links = self._links_of(quorum)
             slots.append(await walk.sum_up(links, quorum.arrangement, occasion, batches, self._lists))
 
@@ -115,10 +116,10 @@ class StudyTellers:
     def _links_of(self, quorum: Quorum) -> tuple[TellerLink, ...]:
         return tuple(self._links[number] for number in quorum.members)
 
-    async def _batches(self, survey: Survey, quorum: Quorum) -> AsyncIterator[Batch]:
+    async def _batches(self, survey: Survey, quorum: Quorum, but: frozenset[bytes]) -> AsyncIterator[Batch]:
         places, slot = range(quorum.first, quorum.first + len(quorum.members)), self._slot(survey)
         streams = [self._packets.relayed(self._study, slot, survey.survey, place) for place in places]
-        async for batch in batched(aligned(streams)):
+        async for batch in batched(row async for row in aligned(streams) if row[0].tag not in but):
             yield batch
 
 

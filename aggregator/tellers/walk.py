@@ -2,14 +2,15 @@
 
 Of one sum:
 
- 1. each batch of packets, in the order of their tags, to every teller
+ 1. each batch of packets, in the order of their tags, to every teller; none that all of them accepted before
  2. of each batch every teller's verifier shares to its fellows
  3. the list: the tags that all tellers accepted, kept before any teller hears of it
  4. the list to every teller, which signs it
  5. every teller's signature to its fellows, which give their noisy shares
  6. the sum, held to everything that the audit holds it to
 
-Each step may be repeated after a crash of either side. After the third one the list is taken from where it was kept,
+Each step may be repeated after a crash of either side. A lost connection or a crash costs the batch that was under
+way: each teller is asked first for all that it accepted. After the third step the list is taken from where it was kept,
 because a teller takes no packet any more and signs no other list.
 """
 
@@ -98,9 +99,15 @@ async def finish(links: Links, arrangement: Arrangement, study: bytes) -> None:
 
 
 async def sum_up(
-    links: Links, arrangement: Arrangement, occasion: Occasion, batches: AsyncIterable[Batch], kept: KeptLists
+    links: Links,
+    arrangement: Arrangement,
+    occasion: Occasion,
+    batches: Callable[[frozenset[bytes]], AsyncIterable[Batch]],
+    kept: KeptLists,
 ) -> SlotSum:
-    """One sum. Raises `NoSum` when there is never one, `TellerAway` and `TellerRefuses` when it may be tried again."""
+    """One sum. `batches`: those of all packets but of the ones with these tags.
+
+    Raises `NoSum` when there is never one, `TellerAway` and `TellerRefuses` when it may be tried again."""
     body = await kept.of(occasion)
     if body is None:
         tags = await _accepted(links, arrangement, occasion, batches)  # 1., 2.
@@ -124,16 +131,20 @@ async def sum_up(
 
 
 async def _accepted(
-    links: Links, arrangement: Arrangement, occasion: Occasion, batches: AsyncIterable[Batch]
+    links: Links,
+    arrangement: Arrangement,
+    occasion: Occasion,
+    batches: Callable[[frozenset[bytes]], AsyncIterable[Batch]],
 ) -> frozenset[bytes]:
-    accepted: list[frozenset[bytes]] = [frozenset()]
-    async for batch in batches:
-        accepted = await _settled(links, arrangement, occasion, batch)
-    return frozenset.intersection(*accepted)
+    before = frozenset.intersection(*await _all(links, arrangement, lambda link, _: link.accepted(occasion)))
+    accepted = set(before)
+    async for batch in batches(before):
+        accepted |= frozenset.intersection(*await _settled(links, arrangement, occasion, batch))
+    return frozenset(accepted)
 
 
 async def _settled(links: Links, arrangement: Arrangement, occasion: Occasion, batch: Batch) -> list[frozenset[bytes]]:
-    """Of each teller, every tag that it accepted so far."""
+    """Of each teller, the tags of a batch that it accepted."""
     admitted = await _all(links, arrangement, lambda link, own: link.admit(occasion, batch[own]))
     statements = [statement for statement, _refused in admitted]
     return await _all(links, arrangement, lambda link, own: link.settle(occasion, _others(statements, own)))

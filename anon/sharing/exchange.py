@@ -16,7 +16,8 @@ not known, so it is signed for an empty one. A teller that names no aggregators 
 | key-share | [study, sender, sealed part] | [] |
 | roll | [study, heads, roster, seed, credentials, [bucket, ...]] | [] |
 | admit | [study, round, slot, [relayed packet, ...]] | [`VerifierShares`, {code: how many were refused}] |
-| settle | [study, round, slot, [each fellow's `VerifierShares`, ...]] | [every tag accepted so far, ...] |
+| settle | [study, round, slot, [each fellow's `VerifierShares`, ...]] | [every tag of theirs that is accepted, ...] |
+| accepted | [study, round, slot] | [every tag accepted so far, ...] |
 | list | [study, round, slot, list] | `ListSignature` |
 | noise | [study, round, slot, [each fellow's `ListSignature`, ...]] | `NoisyShare` |
 | finish | [study] | [] |
@@ -86,7 +87,8 @@ CALLS: Mapping[str, CallForm] = {
     "key-share": CallForm((bytes, int, bytes)),
     "roll": CallForm((bytes, bytes, bytes, bytes, bytes, list), most_body=2**25),
     "admit": CallForm((bytes, int, int, list), most_body=2**24, most_reply=2**24),
-    "settle": CallForm((bytes, int, int, list), most_body=2**25, most_reply=2**23),
+    "settle": CallForm((bytes, int, int, list), most_body=2**25),
+    "accepted": CallForm((bytes, int, int), most_reply=2**23),
     "list": CallForm((bytes, int, int, bytes), most_body=2**23),
     "noise": CallForm((bytes, int, int, list), most_reply=2**21),
     "finish": CallForm((bytes,)),
@@ -169,8 +171,13 @@ def ask_admit(occasion: Occasion, items: Sequence[bytes]) -> TellerCall[tuple[by
 
 
 def ask_settle(occasion: Occasion, statements: Sequence[bytes]) -> TellerCall[frozenset[bytes]]:
-    """The verifier shares of each fellow, in the fellows' order, about one batch: every tag accepted so far."""
+    """The verifier shares of each fellow, in the fellows' order, about one batch: the tags in it that are accepted."""
     return TellerCall("settle", encode([*_place(occasion), list(statements)]), _tags)
+
+
+def ask_accepted(occasion: Occasion) -> TellerCall[frozenset[bytes]]:
+    """Every tag accepted so far."""
+    return TellerCall("accepted", encode(_place(occasion)), _tags)
 
 
 def ask_list(occasion: Occasion, body: bytes) -> TellerCall[bytes]:

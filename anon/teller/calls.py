@@ -119,6 +119,7 @@ class Calls:
             "roll": lambda given: self._take_roll(*given),
             "admit": lambda given: _admitted(teller, *given),
             "settle": lambda given: sorted(teller.settle(Occasion(*given[:3]), given[3])),
+            "accepted": lambda given: sorted(teller.accepted(Occasion(*given))),
             "list": lambda given: teller.sign_list(Occasion(*given[:3]), given[3]),
             "noise": lambda given: teller.add_noise(Occasion(*given[:3]), given[3]),
             "finish": lambda given: teller.finish(*given),

@@ -37,7 +37,7 @@ KEPT = KeptFile(
     Term("With it are the secrets of running studies and what this teller said in them"),
     Term("Its studies end; make a new teller. A copy of before would say things twice"),
 )
-SCHEMA = Schema(2, {}, KEPT)
+SCHEMA = Schema(3, {}, KEPT)
 WRITES = ("offer", "study", "key-share", "roll", "shares", "verdicts", "list", "noisy-share", "stop", "erasure")
 POINTS = tuple(f"{side}-commit-of-{write}" for write in WRITES for side in ("before", "after"))
 """Where a test may kill a teller, on each side of every commit."""
@@ -207,13 +207,16 @@ class Journal:
 
     # Packets
 
-    def holders(self, occasion: Occasion) -> Mapping[bytes, bytes]:
-        """By tag, the digest of the packet that holds it."""
-        return {row[0]: row[1] for row in self._of(occasion, "SELECT tag, digest FROM shares")}
+    def holder(self, occasion: Occasion, tag: bytes) -> bytes | None:
+        """The digest of the packet that holds this tag; None while it is free."""
+        row = self._one(f"SELECT digest FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), tag)
+        return row[0] if row else None
 
-    def verifiers(self, occasion: Occasion) -> Mapping[bytes, bytes]:
-        """By tag, this teller's verifier share."""
-        return {row[0]: row[1] for row in self._of(occasion, "SELECT tag, verifier FROM shares")}
+    def verifiers(self, occasion: Occasion, tags: Iterable[bytes]) -> Mapping[bytes, bytes]:
+        """By tag, this teller's verifier share, of those of these tags that are here."""
+        query = f"SELECT tag, verifier FROM shares WHERE {_HERE} AND tag = ?"
+        rows = (self._one(query, *_place(occasion), tag) for tag in tags)
+        return {row[0]: row[1] for row in rows if row}
 
     def keep_shares(self, occasion: Occasion, shares: Sequence[Share], origin: Occasion) -> None:
         """New packets, whose tags are free. `origin`: the occasion of the study, which may have ended."""
@@ -238,18 +241,24 @@ class Journal:
         """By tag, the digest of the verifier shares that it was settled by, and the verdict. A refused share goes.
         `origin`: as of `keep_shares`."""
         settled = f"UPDATE shares SET message = ?, accepted = ? WHERE {_HERE} AND tag = ? AND message IS NULL"
-        refused = f"UPDATE shares SET seed = NULL, output = NULL WHERE {_HERE} AND accepted = 0"
+        refused = f"UPDATE shares SET seed = NULL, output = NULL WHERE {_HERE} AND tag = ? AND accepted = 0"
         place = _place(occasion)
         with self._writing("verdicts", erases=True) as connection:
             self._demand_open(origin)
             rows = [(message, int(valid), *place, tag) for tag, (message, valid) in verdicts.items()]
             connection.executemany(settled, rows)
-            connection.execute(refused, place)
+            connection.executemany(refused, [(*place, tag) for tag, (_, valid) in verdicts.items() if not valid])
 
     def accepted(self, occasion: Occasion) -> frozenset[bytes]:
-        """The tags whose vectors are valid."""
-        rows = self._of(occasion, "SELECT tag FROM shares", "AND accepted = 1")
-        return frozenset(row[0] for row in rows)
+        """The tags whose vectors are valid: every share of the occasion is read."""
+        query = f"SELECT tag FROM shares WHERE {_HERE} AND accepted = 1"
+        return frozenset(row[0] for row in self._connection.execute(query, _place(occasion)))
+
+    def accepted_of(self, occasion: Occasion, tags: Iterable[bytes]) -> frozenset[bytes]:
+        """Those of these tags whose vectors are valid."""
+        query = f"SELECT tag FROM shares WHERE {_HERE} AND tag = ? AND accepted = 1"
+        rows = (self._one(query, *_place(occasion), tag) for tag in tags)
+        return frozenset(row[0] for row in rows if row)
 
     def outputs(self, occasion: Occasion, tags: Sequence[bytes]) -> Iterator[bytes]:
         """The shares of these tags' vectors, one after the other."""
@@ -312,10 +321,6 @@ class Journal:
     def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
         row = self._connection.execute(query, values).fetchone()
         return tuple(row) if row else None
-
-    def _of(self, occasion: Occasion, query: str, more: str = "") -> list[tuple[Any, ...]]:
-        where = f"{query} WHERE {_HERE} {more} ORDER BY tag"
-        return self._connection.execute(where, _place(occasion)).fetchall()
 
     @contextmanager
     def _writing(self, write: str, erases: bool = False) -> Iterator[sqlite3.Connection]:

@@ -42,7 +42,6 @@ from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import check_body, find, parse_chain
 from anon.values import frozen
 from anon.vdaf.binding import sharing_nonce
-from anon.vdaf.field import Vector
 from anon.vdaf.prio3 import Prio3, VerifyState
 from anon.wire.cbor import sha256
 from anon.wire.messages import credential_header
@@ -129,9 +128,13 @@ class SortedOut:
 
 
 def sort_out(
-    items_untrusted: Sequence[bytes], holders: Mapping[bytes, bytes], occasion: Occasion, teller: int, layout: Layout
+    items_untrusted: Sequence[bytes],
+    holder_of: Callable[[bytes], bytes | None],
+    occasion: Occasion,
+    teller: int,
+    layout: Layout,
 ) -> SortedOut:
-    """Steps 1 to 3. `holders`: by tag, the digest that holds it. Two new packets may still have one tag."""
+    """Steps 1 to 3. `holder_of`: the digest that holds a tag, if any. Two new packets may still have one tag."""
     refused: Counter[str] = Counter()
     known, fresh = set[bytes](), dict[bytes, Relayed]()
     for digest, item in sorted((item_digest(item), item) for item in set(items_untrusted)):
@@ -140,7 +143,7 @@ def sort_out(
         except Malformed as error:
             refused[error.code] += 1
             continue
-        holder = holders.get(relayed.tag)
+        holder = holder_of(relayed.tag)
         if holder is None:
             fresh[digest] = relayed
         elif holder == digest:  # 3.
@@ -171,11 +174,13 @@ def open_share(
 
 
 def is_valid(
-    prio3: Prio3, context: bytes, state: VerifyState, verifiers_untrusted: Sequence[bytes]
+    prio3: Prio3, context: bytes, joint_seed: bytes, verifiers_untrusted: Sequence[bytes]
 ) -> bool:
-    """The second step of a packet's verification, from all tellers' verifier shares in their order."""
+    """The second step of a packet's verification, from all tellers' verifier shares in their order. `joint_seed`: of
+    this teller's state. Nothing else of it is needed for the verdict."""
     try:
-        prio3.verify_next(state, prio3.verifier_shares_to_message(context, verifiers_untrusted))
+        message = prio3.verifier_shares_to_message(context, verifiers_untrusted)
+        prio3.verify_next(VerifyState([], joint_seed), message)
     except (Malformed, RejectedProof):
         return False
     return True
@@ -193,15 +198,12 @@ def check_list(
     return proposed
 
 
-def noisy_share(prio3: Prio3, asked: Sum, outputs: Iterable[Vector], random_bytes: RandomBytes) -> bytes:
-    """A share of the sum with this teller's noise, all of it, in each entry.
+def noisy_share(prio3: Prio3, asked: Sum, outputs: Iterable[bytes], random_bytes: RandomBytes) -> bytes:
+    """A share of the sum with this teller's noise, all of it, in each entry. `outputs`: encoded shares of vectors.
 
     `random_bytes` must be the operating system's. How long it takes depends on the noise: send at a time fixed before.
     """
-    noise = DiscreteGaussian(asked.sigma_squared).vector(prio3.circuit.output_length, random_bytes)
-    modulus = prio3.circuit.field.modulus
-    total = [entry % modulus for entry in noise]
-    for output in outputs:
-        total = prio3.circuit.field.add(total, output)
-    return prio3.circuit.field.encode(total)
+    field, length = prio3.circuit.field, prio3.circuit.output_length
+    noise = DiscreteGaussian(asked.sigma_squared).vector(length, random_bytes)
+    return field.encode(field.add(noise, field.total(outputs, length, "share")))
 

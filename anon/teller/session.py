@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from attrs import field
 
@@ -48,7 +49,7 @@ from anon.teller.journal import Journal, OfferSecrets, Share
 from anon.transparency.closing import Bodies
 from anon.transparency.fingerprint import teller_words
 from anon.values import frozen
-from anon.vdaf.prio3 import Prio3, VerifyState
+from anon.vdaf.prio3 import Prio3
 from anon.wire.cbor import encode, sha256
 from anon.wire.packets import VERSION, Occasion, Relayed
 
@@ -186,7 +187,10 @@ class Teller:
         mine = self._study(occasion.study)
         roll, key = mine.demand_roll(), mine.verification_key()
         origin, layout = mine.quorum.origin(occasion), mine.quorum.whole.layout(roll.packets)
-        sorted_out = rules.sort_out(items_untrusted, self._journal.holders(occasion), origin, mine.place, layout)
+        sorted_out = rules.sort_out(
+            items_untrusted, partial(self._journal.holder, occasion), origin, mine.place, layout
+        )
+        prio3, opener = self._prio3(mine, occasion), mine.opener
         refused = Counter(sorted_out.refused)
         shares: dict[bytes, Share] = {}
         for digest, relayed in self._with_good_tokens(roll, sorted_out.fresh, refused):
@@ -194,16 +198,16 @@ class Teller:
                 refused[rules.TAG_SPENT] += 1
                 continue
             try:
-                shares[relayed.tag] = _share(mine, relayed, digest, key)
+                begun = rules.open_share(relayed, mine.quorum, prio3, opener, key)  # 5., 6.
+                shares[relayed.tag] = _share(prio3, relayed.tag, digest, begun)
             except (Malformed, RejectedProof) as error:
                 refused[error.code] += 1
         self._journal.keep_shares(occasion, list(shares.values()), origin)  # 7.
-        taken = sorted_out.known | shares.keys()
-        verifiers = {tag: verifier for tag, verifier in self._journal.verifiers(occasion).items() if tag in taken}
+        verifiers = self._journal.verifiers(occasion, sorted_out.known | shares.keys())
         return BatchAnswer(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
 
     def settle(self, occasion: Occasion, statements_untrusted: Sequence[bytes]) -> frozenset[bytes]:
-        """Decide about every packet whose verifier shares came from all fellows, once; all tags accepted so far.
+        """Decide about every packet whose verifier shares came from all fellows, once; those of them that are accepted.
 
         One statement of each fellow, about the same packets: a packet that one of them leaves out waits. Raises
         `Malformed`, `RejectedProof`, and `Conflict` if a packet was settled by other verifier shares before: more than
@@ -218,11 +222,16 @@ class Teller:
             verifiers = [verifier for _, verifier in sorted(given.items())]
             message = sha256(labels.VERIFIER_SHARES, *verifiers)
             if share.message is None:
-                valid = rules.is_valid(prio3, context, _state(prio3, share), verifiers)
+                valid = rules.is_valid(prio3, context, _joint_seed(share), verifiers)
                 verdicts[share.tag] = (message, valid)
             elif share.message != message:
                 raise Conflict("a second verifier share of one packet; the first one holds")
         self._journal.keep_verdicts(occasion, verdicts, mine.quorum.origin(occasion))
+        return self._journal.accepted_of(occasion, named)
+
+    def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        """Every tag accepted so far: an aggregator that begins anew relays none of these packets again."""
+        self._study(occasion.study)
         return self._journal.accepted(occasion)
 
     def sign_list(self, occasion: Occasion, list_untrusted: bytes) -> bytes:
@@ -257,11 +266,7 @@ class Teller:
         if end.noisy is not None:
             return end.noisy
         prio3, asked = self._prio3(mine, occasion), mine.arrangement.sum_of(occasion)
-        outputs = (
-            prio3.circuit.field.decode(output, prio3.circuit.output_length, "share")
-            for output in self._journal.outputs(occasion, accepted.tags)
-        )
-        share = rules.noisy_share(prio3, asked, outputs, self._random_bytes)
+        share = rules.noisy_share(prio3, asked, self._journal.outputs(occasion, accepted.tags), self._random_bytes)
         statement = NoisyShare(occasion, mine.teller, accepted.digest(), share).sign(self._key)
         return self._journal.keep_noisy(origin, statement, mine.shares_of(origin))
 
@@ -332,20 +337,17 @@ def _part_info(study: bytes, sender: int, recipient: int) -> bytes:
     return encode([labels.KEY_SHARE, VERSION, study, sender, recipient])
 
 
-def _share(mine: _Study, relayed: Relayed, digest: bytes, key: bytes) -> Share:
-    """Steps 5 and 6."""
-    prio3 = mine.arrangement.prio3(mine.arrangement.sum_of(relayed.occasion))
-    begun = rules.open_share(relayed, mine.quorum, prio3, mine.opener, key)
+def _share(prio3: Prio3, tag: bytes, digest: bytes, begun: rules.PreparedPacket) -> Share:
+    """A packet's row."""
     output = prio3.circuit.field.encode(begun.state.output_share)
-    return Share(relayed.tag, digest, begun.verifier, begun.state.joint_seed, output)
+    return Share(tag, digest, begun.verifier, begun.state.joint_seed, output)
 
 
-def _state(prio3: Prio3, share: Share) -> VerifyState:
-    """A packet's state, as it was kept. Raises `Malformed` for a damaged one."""
+def _joint_seed(share: Share) -> bytes:
+    """A packet's joint randomness, as it was kept. Raises `Malformed` for a damaged state."""
     if share.seed is None or share.output is None:
         raise Malformed("share: its state is missing in the journal")
-    output = prio3.circuit.field.decode(share.output, prio3.circuit.output_length, "share")
-    return VerifyState(output, share.seed)
+    return share.seed
 
 
 def _by_fellow(

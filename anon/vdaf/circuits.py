@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from operator import mul
 
 from anon.errors import InvalidValue
 from anon.vdaf.field import FIELD128, Field, Vector
@@ -43,6 +44,24 @@ def bit_inputs(elements: Vector, randomness: Vector, chunk: int, field: Field, o
             power = power * factor % modulus
         calls.append(inputs + padding * (chunk - len(part)))
     return calls
+
+
+def weighed_bits(
+    elements: Vector, randomness: Vector, chunk: int, field: Field, unit: int, weights: Vector
+) -> list[int]:
+    """The sums over the calls of `bit_inputs`, each call's inputs times its weight. No input is written out."""
+    modulus, factors, shift = field.modulus, Vector(), unit * sum(weights)
+    for factor, weight in zip(randomness, weights, strict=True):
+        power = weight
+        for _ in range(chunk):
+            power = power * factor % modulus
+            factors.append(power)
+    elements = elements + [0] * (len(factors) - len(elements))
+    sums = []
+    for place in range(chunk):
+        column = elements[place::chunk]
+        sums += [sum(map(mul, factors[place::chunk], column)), sum(map(mul, weights, column)) - shift]
+    return [total % modulus for total in sums]
 
 
 def bit_weights(most: int) -> tuple[int, ...]:
@@ -131,6 +150,10 @@ class Blocks:
     def inputs(self, encoded: Vector, randomness: Vector, one: int) -> list[Vector]:
         """The check of bits."""
         return bit_inputs(encoded, randomness, self.chunk, self.field, one)
+
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        """Of the check of bits."""
+        return weighed_bits(encoded, randomness, self.chunk, self.field, unit, weights)
 
     def check(self, results: Vector, encoded: Vector, one: int) -> Vector:
         """The check of bits, then the sum of each block less one."""
@@ -226,6 +249,14 @@ class Ball:
         doubled += [0] * (-len(doubled) % (2 * chunk))
         squares = [doubled[at : at + 2 * chunk] for at in range(0, len(doubled), 2 * chunk)]
         return bit_inputs(encoded, randomness, chunk, self.field, one) + squares
+
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        """Of the check of bits, and both inputs of each square."""
+        entries, chunk, first = self.truncate(encoded), self.chunk, len(randomness)
+        entries += [0] * (-len(entries) % chunk)
+        bits = weighed_bits(encoded, randomness, chunk, self.field, unit, weights[:first])
+        squares = [sum(map(mul, weights[first:], entries[place::chunk])) for place in range(chunk)]
+        return [(bits[wire] + squares[wire // 2]) % self.field.modulus for wire in range(2 * chunk)]
 
     def check(self, results: Vector, encoded: Vector, one: int) -> Vector:
         """The check of bits, then the sum of squares less the claimed one."""

@@ -75,6 +75,10 @@ class Circuit(Protocol):
     def inputs(self, encoded: Vector, randomness: Vector, one: int) -> list[Vector]:
         """The gadget's inputs for each call."""
 
+    def weighed(self, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        """For each of the gadget's inputs the sum of its values in all calls, each times the call's weight. `unit`: as
+        `one` elsewhere."""
+
     def check(self, results: Vector, encoded: Vector, one: int) -> Vector:
         """All zero where the predicate holds, from the gadget's result for each call."""
 
@@ -180,12 +184,13 @@ class ProofSystem:
         step = len(polynomial) // self.points
         results = polynomial[step :: step][: circuit.calls]
         checks = circuit.check(results, encoded, one)
-        wires = self._wires(proof[:arity], circuit.inputs(encoded, randomness, one))
         near, far = field.weights(self.points, point), field.weights(len(polynomial), point)
+        # A wire at the point, without the wire: its seed and the calls' values, each times its weight.
+        wires = circuit.weighed(encoded, randomness, one, near[1 : 1 + circuit.calls])
         return [
             # Random factors: faults of two checks cancel with small chance alone.
             (sum(map(mul, factors, checks)) if factors else checks[0]) % field.modulus,
-            *(sum(map(mul, near, wire)) % field.modulus for wire in wires),
+            *((near[0] * seed + wire) % field.modulus for seed, wire in zip(proof[:arity], wires, strict=True)),
             sum(map(mul, far, polynomial)) % field.modulus,
         ]
 

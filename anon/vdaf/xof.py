@@ -15,15 +15,14 @@ def expand(field: Field, seed: bytes, separation: bytes, binder: bytes, length: 
     """`length` field elements, each uniform if the seed is secret. Those at or above the modulus are drawn again."""
     read_next = turboshake128(_framed(seed, separation, binder), DOMAIN)
     size, modulus = field.size, field.modulus
-    # Draws are cut to the modulus' own bits first, so that few of them lie above it.
-    mask, read = (1 << (modulus - 1).bit_length()) - 1, int.from_bytes
+    bits = (modulus - 1).bit_length()
     vector: Vector = []
     while len(vector) < length:
-        data = read_next((length - len(vector)) * size)
-        drawn = [read(data[at : at + size], "little") & mask for at in range(0, len(data), size)]
-        vector += [element for element in drawn if element < modulus]
+        drawn = field.read(read_next((length - len(vector)) * size))
+        if bits < 8 * size:  # draws are cut to the modulus' own bits first, so that few of them lie above it
+            drawn = [element & (1 << bits) - 1 for element in drawn]
+        vector += drawn if max(drawn) < modulus else [element for element in drawn if element < modulus]
     return vector
-
 
 
 def derive_seed(seed: bytes, separation: bytes, binder: bytes) -> bytes:

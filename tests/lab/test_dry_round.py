@@ -18,7 +18,9 @@ from tests.support.teller_links import MemoryTeller
 
 pytestmark = pytest.mark.slow
 PLACES = [TellerPlace("Student council", "127.0.0.1:9000"), TellerPlace("office", "127.0.0.1:9001")]
-STEPS = ["entry", "entry", "countersign", "key-shares", "key-share", "roll", "admit", "settle", "list", "noise"]
+STEPS = [
+    "entry", "entry", "countersign", "key-shares", "key-share", "roll", "accepted", "admit", "settle", "list", "noise"
+]  # fmt: skip
 """Each call of a teller: once to see who answers, then as in a study."""
 
 

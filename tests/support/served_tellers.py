@@ -160,6 +160,9 @@ class ServedTeller:
     def settle(self, occasion: Occasion, statements: Sequence[bytes]) -> frozenset[bytes]:
         return self.ask(exchange.ask_settle(occasion, statements))
 
+    def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        return self.ask(exchange.ask_accepted(occasion))
+
     def sign_list(self, occasion: Occasion, body: bytes) -> bytes:
         return self.ask(exchange.ask_list(occasion, body))
 

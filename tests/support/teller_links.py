@@ -91,6 +91,9 @@ class MemoryTeller:
     async def settle(self, occasion: Occasion, statements: Sequence[bytes]) -> frozenset[bytes]:
         return await self._answered("settle", lambda last: self.session.settle(occasion, last), statements)
 
+    async def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        return await self._answered("accepted", self.session.accepted, occasion)
+
     async def sign_list(self, occasion: Occasion, body: bytes) -> bytes:
         return await self._answered("list", lambda last: self.session.sign_list(occasion, last), body)
 

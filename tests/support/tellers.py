@@ -61,6 +61,13 @@ def expected(places: Sequence[Sequence[int]], lengths: Sequence[int] = LENGTHS) 
     return tuple(cells)
 
 
+def held_tags(journal: Journal, occasion: Occasion) -> list[bytes]:
+    """The tags of all packets that a teller holds for an occasion, sorted."""
+    place = (occasion.study, occasion.round, occasion.slot)
+    query = "SELECT tag FROM shares WHERE study = ? AND round = ? AND slot = ? ORDER BY tag"
+    return [tag for (tag,) in journal._connection.execute(query, place)]
+
+
 @frozen
 class Member:
     """One member of the study."""

@@ -52,6 +52,7 @@ ASKED: dict[str, tuple[TellerCall[Any], list[Any], bytes, Any]] = {
         (b"v", {"malformed": 2}),
     ),
     "settle": (exchange.ask_settle(OCCASION, [b"v"]), [STUDY, 3, 2, [b"v"]], reply([TAG]), frozenset([TAG])),
+    "accepted": (exchange.ask_accepted(OCCASION), [STUDY, 3, 2], reply([TAG]), frozenset([TAG])),
     "list": (exchange.ask_list(OCCASION, b"l"), [STUDY, 3, 2, b"l"], b"signature", b"signature"),
     "noise": (exchange.ask_noise(OCCASION, [b"s"]), [STUDY, 3, 2, [b"s"]], b"share", b"share"),
     "finish": (exchange.ask_finish(STUDY), [STUDY], reply([]), None),
@@ -94,7 +95,7 @@ def test_a_request_of_another_signer_teller_or_call_is_refused(name: str) -> Non
 @pytest.mark.parametrize("more", [[0], [b""]])
 def test_a_request_of_other_kinds_is_refused(name: str, more: list[Any]) -> None:
     fields = ASKED[name][1]
-    for wrong in ([], fields + more, [*fields[:-1], 0], [*fields[:-1], [0]]):
+    for wrong in ([], fields + more, [*fields[:-1], None], [*fields[:-1], [0]]):
         with pytest.raises(Malformed):
             read_request(name, encode(wrong))
 

@@ -71,8 +71,9 @@ def stream(seed: str) -> Callable[[int], bytes]:
 def rows(study: Manifest, held: tuple[float, float, str, int] | None, seed: str) -> Sequence[Sequence[str]]:
     """The published rows, with one teller's noise."""
     asked, prio3 = sum_asked(study, 0), arrangement_of(study).prio3(sum_asked(study, 0))
-    share = noisy_share(prio3, asked, [vector(study, held), crowd(study)], stream(seed))
     field = prio3.circuit.field
+    shares = [field.encode([*shown]) for shown in (vector(study, held), crowd(study))]
+    share = noisy_share(prio3, asked, shares, stream(seed))
     values, modulus = field.decode(share, prio3.circuit.output_length, "share"), field.modulus
     signed = [value - modulus if 2 * value > modulus else value for value in values]
     body = document(study, 0, signed, len(CROWD) + 1)

@@ -20,7 +20,7 @@ from anon.teller.overview import overview
 from anon.teller.session import Teller
 from anon.wire.packets import Packet, share_info
 from tests.support.spare import Spared, spared
-from tests.support.tellers import MANIFEST, PLACES, expected
+from tests.support.tellers import MANIFEST, PLACES, expected, held_tags
 
 AB, AC, BC = range(3)
 
@@ -225,12 +225,12 @@ def test_the_noise_of_a_pair_erases_the_shares_of_both(tmp_path: Path) -> None:
     world = spared(tmp_path)
     packets = world.packets()
     bodies = [world.accepted(number, packets) for number in (AB, AC, BC)]
-    assert all(len(world.journals[0].holders(world.at(number))) == 4 for number in (AB, AC))
+    assert all(len(held_tags(world.journals[0], world.at(number))) == 4 for number in (AB, AC))
     world.finished(AB, bodies[AB])
-    assert not any(world.journals[one].holders(world.at(number)) for one in (0, 1) for number in (AB, AC, BC))
-    assert world.journals[2].holders(world.at(AC))
+    assert not any(held_tags(world.journals[one], world.at(number)) for one in (0, 1) for number in (AB, AC, BC))
+    assert held_tags(world.journals[2], world.at(AC))
     world.tellers[2].finish(world.quorums[BC].id)
-    assert not world.journals[2].holders(world.at(AC))
+    assert not held_tags(world.journals[2], world.at(AC))
     for number in (AC, BC):
         with pytest.raises(Refused, match="the study is over"):
             world.tellers[2].key_shares(world.quorums[number].id)

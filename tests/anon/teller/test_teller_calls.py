@@ -59,7 +59,7 @@ class AskedTeller:
     def __getattr__(self, name: str) -> Any:
         asks = {
             "key_shares": exchange.ask_key_shares, "take_key_share": exchange.ask_key_share,
-            "settle": exchange.ask_settle,
+            "settle": exchange.ask_settle, "accepted": exchange.ask_accepted,
             "sign_list": exchange.ask_list, "add_noise": exchange.ask_noise, "finish": exchange.ask_finish,
         }
         return lambda *given: self.ask(asks[name](*given))
@@ -103,8 +103,8 @@ def test_packets_in_batches_are_summed_as_at_once(tmp_path: Path) -> None:
     world = joined(tmp_path)
     packets = world.packets()
     for part in (packets[:1], packets[1:3], packets[3:], packets[:1]):
-        statements = world.admit(part)
-        accepted = world.settle(statements)
+        assert world.settle(world.admit(part)) == {packet.tag for packet in part}
+    accepted = world.tellers[0].accepted(world.occasion())
     assert accepted == {packet.tag for packet in packets}
     signatures = world.signatures(body := world.list_of(accepted))
     assert len(set(world.noisy(signatures))) == 2 and body
@@ -120,7 +120,8 @@ def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> 
         "countersign": exchange.ask_countersign(world.aggregator.manifest.to_bytes()),
         "key-shares": exchange.ask_key_shares(study), "key-share": exchange.ask_key_share(study, 1, b"x"),
         "roll": exchange.ask_roll(study, b"", b"", b"", b"", ()), "admit": exchange.ask_admit(occasion, []),
-        "settle": exchange.ask_settle(occasion, []), "list": exchange.ask_list(occasion, b""),
+        "settle": exchange.ask_settle(occasion, []), "accepted": exchange.ask_accepted(occasion),
+        "list": exchange.ask_list(occasion, b""),
         "noise": exchange.ask_noise(occasion, []), "finish": exchange.ask_finish(study),
     }[name]
     assert world.aggregator.key is teller.aggregator

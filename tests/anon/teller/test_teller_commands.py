@@ -24,6 +24,7 @@ from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
 from tests.support.spare import spared
 from tests.support.sums import signing_key
+from tests.support.tellers import held_tags
 
 AB, AC = 0, 1
 
@@ -129,7 +130,7 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
     home = open_home(tmp_path / "0", os.urandom)
     home.keep_place(Place("teller 0", "127.0.0.1:8760"))
     world.admit(AB, world.packets())
-    assert journal.holders(world.at(AB))
+    assert held_tags(journal, world.at(AB))
     held = home.lock()
     with pytest.raises(Refused, match="stop it first"):
         run("refuse", study[:8], "--home", home.path)
@@ -137,7 +138,7 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
     for mistyped in (study[:7], "0" * 64, "x"):
         with pytest.raises(Refused, match="expected a key"):
             run("refuse", mistyped, "--home", home.path)
-    assert journal.holders(world.at(AB))
+    assert held_tags(journal, world.at(AB))
     journal.close()
     said = run("refuse", study[:8], "--home", home.path)
     assert f"Left {study[:8]} “" in said and "it goes on with its other tellers" in said
@@ -146,7 +147,7 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
     assert [(one["study"], one["stage"]) for one in left] == [(study, "over")] * 2
     assert "keep serving" not in run("status", "--home", home.path)
     reopened = Journal(home.journal)
-    assert not reopened.holders(world.at(AB))
+    assert not held_tags(reopened, world.at(AB))
     for pair in (AB, AC):
         with pytest.raises(Refused, match="over for this teller"):
             Teller(home.key, reopened, os.urandom).key_shares(world.quorums[pair].id)

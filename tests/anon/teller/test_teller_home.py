@@ -18,7 +18,7 @@ from anon.teller.session import Teller
 from anon.vdaf.circuits import blocks
 from tests.support.canaries import forgetful_sqlite
 from tests.support.reopened_teller import reopened
-from tests.support.tellers import PLACES, SILENT, expected, ready_world
+from tests.support.tellers import PLACES, SILENT, expected, held_tags, ready_world
 
 
 def test_a_home_keeps_its_key(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_first_verdict_holds(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     world.admit(world.packets())
     journal, occasion = world.journals[0], world.occasion()
-    tag = min(journal.holders(occasion))
+    tag = min(held_tags(journal, occasion))
     for message, valid in ((b"first", True), (b"second", False)):
         journal.keep_verdicts(occasion, {tag: (message, valid)}, occasion)
     (share,) = journal.shares(occasion, [tag])
@@ -86,7 +86,7 @@ def test_a_full_disk_stops_before_anything_is_said(tmp_path: Path) -> None:
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(NoRoom, match="nothing that was stored is lost"):
         world.admit(packets)
-    assert not world.journals[0].holders(world.occasion())
+    assert not held_tags(world.journals[0], world.occasion())
     connection.execute("PRAGMA max_page_count = 1000000")
     assert world.summed(packets).values == expected(PLACES[:4], lengths)
 

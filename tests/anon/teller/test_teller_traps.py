@@ -43,6 +43,7 @@ from tests.support.tellers import (
     a_sum,
     enrolled,
     expected,
+    held_tags,
     make_world,
     ready_world,
 )
@@ -566,7 +567,7 @@ def test_tellers_that_disagree_stop_the_sum_with_evidence(tmp_path: Path) -> Non
         with pytest.raises(Disagreed):
             world.tellers[number].add_noise(world.occasion(), [agreeing(world, number)])
         assert world.journals[number].end(world.occasion()).noisy is None
-        assert not list(world.journals[number].holders(world.occasion()))
+        assert not held_tags(world.journals[number], world.occasion())
         with pytest.raises(Conflict):
             world.tellers[number].sign_list(world.occasion(), world.list_of(accepted))
 

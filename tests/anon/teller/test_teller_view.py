@@ -69,7 +69,7 @@ def verified(place: Sequence[int], draw: RandomBytes) -> Verified:
             ]
         except RejectedProof:
             continue
-        assert is_valid(PRIO3, CONTEXT, begun[0][0], [share for _, share in begun])
+        assert is_valid(PRIO3, CONTEXT, begun[0][0].joint_seed, [share for _, share in begun])
         one, other = ((state.output_share, list(share[:-32])) for state, share in begun)
         return one, other
 
@@ -88,7 +88,8 @@ def lived(seed: str, honest: int, *places: int) -> tuple[View, ...]:
     """The same, as the aggregator and the other teller see them."""
     views = []
     for draw, peers in enumerate(rounds(seed, *places)):
-        noisy = noisy_share(PRIO3, ASKED, [peer[honest][0] for peer in peers], stream(f"{seed} noise {honest} {draw}"))
+        shares = [SEVENTEEN.encode(peer[honest][0]) for peer in peers]
+        noisy = noisy_share(PRIO3, ASKED, shares, stream(f"{seed} noise {honest} {draw}"))
         opened, verifiers = tuple(peer[1 - honest][0] for peer in peers), tuple(peer[honest][1] for peer in peers)
         views.append(View(opened, verifiers, SEVENTEEN.decode(noisy, 2, "noisy share")))
     return tuple(views)

@@ -17,7 +17,17 @@ from anon.sharing.statements import check_countersignatures
 from anon.vdaf.circuits import ball
 from anon.wire.packets import Packet
 from tests.support.fake_aggregator import PAPER
-from tests.support.tellers import MANIFEST, PLACES, SILENT, World, a_sum, expected, make_world, ready_world
+from tests.support.tellers import (
+    MANIFEST,
+    PLACES,
+    SILENT,
+    World,
+    a_sum,
+    expected,
+    held_tags,
+    make_world,
+    ready_world,
+)
 
 
 @pytest.mark.parametrize("tellers", [2, 3, 4])
@@ -73,7 +83,7 @@ def kept_shares(world: World) -> list[bytes]:
     found = [
         share
         for journal in world.journals
-        for share in journal.shares(world.occasion(), journal.holders(world.occasion()))
+        for share in journal.shares(world.occasion(), held_tags(journal, world.occasion()))
     ]
     return [part[:24] for share in found for part in (share.output, share.seed) if part is not None]
 
@@ -170,10 +180,9 @@ def test_every_step_gives_the_same_bytes_again(tmp_path: Path) -> None:
 def test_batches_may_come_in_parts(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     packets = world.packets()
-    first = world.admit(packets[:1])
-    world.settle(first)
-    rest = world.admit(packets[1:])
-    accepted = world.settle(rest)
+    first = world.settle(world.admit(packets[:1]))
+    accepted = first | world.settle(world.admit(packets[1:]))
+    assert accepted == world.tellers[0].accepted(world.occasion()) == world.tellers[1].accepted(world.occasion())
     assert accepted == {packet.tag for packet in packets}
     signatures = world.signatures(body := world.list_of(accepted))
     shares = world.noisy(signatures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,16 @@ def load(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_text())
 
 
+class WrittenOut:
+    """Sums over calls that are written out."""
+
+    def weighed(self: Any, encoded: Vector, randomness: Vector, unit: int, weights: Vector) -> Vector:
+        wires = zip(*self.inputs(encoded, randomness, unit), strict=True)
+        return [sum(map(mul, weights, wire)) % self.field.modulus for wire in wires]
+
+
 @dataclass(frozen=True)
-class Count:
+class Count(WrittenOut):
     field: Field = FIELD64
     gadget = ParallelSum(1)
     calls = length = output_length = checks = 1
@@ -53,7 +62,7 @@ class HigherDegree(Count):
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(WrittenOut):
     most: int
     field: Field = FIELD64
     gadget = PolyEval((0, -1, 1))
@@ -81,7 +90,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class SumVec:
+class SumVec(WrittenOut):
     output_length: int
     most: int
     chunk: int
