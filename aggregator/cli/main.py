@@ -44,6 +44,7 @@ from anon.storage.home import RESTORED
 from anon.storage.private_files import new_private_text
 from anon.study.manifest import Manifest
 from anon.text.instants import instant
+from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 
 _BEWARE_OF_TWO = styled(
@@ -70,9 +71,9 @@ def init(
     if database:
         finished(set_up(made, _address(database)))
     if as_json:
-        print_json({"home": str(home), "key": key.hex()})
+        print_json({"home": str(home), "key": key.hex(), "words": words(key)})
     else:
-        Terminal().print(f"aggregator at {home}\nkey {key.hex()}")
+        Terminal().print(f"aggregator at {home}\nkey {key.hex()}\nin words {words(key)}")
 
 
 def _address(named: str) -> str:

@@ -113,8 +113,8 @@ class TellerRequest:
 
     def mail(self) -> str:
         """The mail."""
-        more = " --loopback --port 8761 --home teller-1" if self.here else ""
-        folder = " --home teller-1" if self.here else ""
+        more = " --loopback --port 8761 --home ~/teller-1" if self.here else ""
+        folder = " --home ~/teller-1" if self.here else ""
         tor = "" if self.here else ", and Tor (apt install pipx tor)"
         return f"""Subject: Will you be a teller for our study?
 
@@ -130,8 +130,8 @@ and no answers.
 Students' privacy rests on one of you being honest: you give your teller's
 folder to nobody, not to us either, and you make no backup of it.
 
-If you run a teller already, keep it. Skip steps 1 and 2, and of step 3 type
-the first line alone{", with your teller's own folder" if self.here else ""}.
+If you run a teller already, keep it. Skip steps 1 and 2, and type the first
+line of step 3 alone{", with your teller's own folder" if self.here else ""}.
 
 1. Type the first line, and tell the other tellers the number that it prints.
    All of you must have the same one. Then install the program from the file that we give
@@ -175,8 +175,8 @@ _TRIAL = """This is a trial on the desk's own computer. It protects nobody, its 
 made up, and few of them are enough.
 """
 _HERE = """
-The second teller writes --port 8762 and --home teller-2 in place of 8761 and
-teller-1, in each line above.
+The second teller writes --port 8762 and --home ~/teller-2 in place of 8761
+and ~/teller-1, in each line above.
 """
 
 

@@ -88,7 +88,7 @@ def serve(
             sys.stdout.write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)\n")
             sys.stdout.write(f"its words: {_words(home)}\n")
             if address.startswith(THIS_MACHINE):
-                sys.stdout.write("it answers this computer alone, for a trial; without --loopback it answers all\n")
+                sys.stdout.write("it answers this computer alone, for a trial; without --loopback, through Tor\n")
             sys.stdout.flush()
 
     def say(line: str) -> None:
@@ -186,7 +186,8 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:
-        sys.stdout.write("no study yet: staff get name and address, your page the words (`anonml teller words`)\n")
+        shown = _typed("words", home)
+        sys.stdout.write(f"no study yet: staff get name and address, your page the words (`{shown}`)\n")
         return
     for line in _lines(studies):
         sys.stdout.write(line + "\n")
@@ -229,7 +230,11 @@ def _asker(home: TellerHome, key: bytes) -> str:
 
 
 def _serving(home: Path) -> str:
-    return "anonml teller serve" + ("" if home == DEFAULT_HOME else f" --home {shlex.quote(str(home))}")
+    return _typed("serve", home)
+
+
+def _typed(command: str, home: Path) -> str:
+    return f"anonml teller {command}" + ("" if home == DEFAULT_HOME else f" --home {shlex.quote(str(home))}")
 
 
 def _left(study: StudyOverview, home: Path) -> str:
@@ -272,6 +277,7 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         yield f"  words {words_of_study(study.study)}"
         asker = inline(Quoted(manifest.contact, LONGEST_TOLD))
         yield f"  asked for by {asker}, with the key {manifest.aggregator_key.hex()}"
+        yield f"  its tellers: {', '.join(short(teller.name) for teller in whole.tellers)}"
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"

@@ -159,8 +159,8 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
         for here in (await mail(pace="trial"), await _at_loopback(app, mail)):
-            assert '--name "YOUR OFFICE" --loopback --port 8761 --home teller-1' in here and "apt install" not in here
-            assert "anonml teller serve --home teller-1" in here and "It protects nobody" in here
+            assert '--name "YOUR OFFICE" --loopback --port 8761 --home ~/teller-1' in here and "apt install" not in here
+            assert "anonml teller serve --home ~/teller-1" in here and "It protects nobody" in here
         assert "start it again with anonml aggregator desk --onion" in await _at_loopback(app, mail)
 
 
