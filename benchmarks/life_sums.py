@@ -57,7 +57,7 @@ from examples.protocols import PROTOCOLS
 MOST_SECONDS = 80.0
 """Of a teller's processor time, for 10,000 members of 1,000 cells."""
 START_SECONDS = 3.0
-"""Of a teller's start, which counts as its time."""
+"""A teller's start is in its time."""
 MOST_BYTES = 500_000
 """Of all bodies that a peer gets and sends."""
 MOST_SIGMAS = 7.0
@@ -67,7 +67,7 @@ SECONDS = (4 * DAY, DAY, 4 * DAY)
 
 @frozen
 class SumFacts:
-    """The facts that the published sum shows."""
+    """Facts that the published sum shows."""
 
     off_list: int
     """Members without a tag on the tellers' list. The audit finds each tag of the list in the transcript."""

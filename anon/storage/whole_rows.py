@@ -86,9 +86,9 @@ class _RunningDigest:
 def _digest(row: Iterable[object]) -> int:
     digest = hashlib.sha256()
     for value in row:
-        spelled = value if isinstance(value, bytes) else repr(value).encode()
+        kind, spelled = (b"b", value) if isinstance(value, bytes) else (b"v", repr(value).encode())
         # Kind and length first, so that no two rows are spelled alike. Bytes go in as they are: `repr` of long ones
         # takes ten times as long as their digest.
-        digest.update(b"%s %d " % (b"bytes" if isinstance(value, bytes) else b"other", len(spelled)))
+        digest.update(b"%s%d " % (kind, len(spelled)))
         digest.update(spelled)
     return int.from_bytes(digest.digest(), "big")
