@@ -31,7 +31,7 @@ from tests.support.tries import every
 
 Item = tuple[bytes, bytes, bytes]
 SIZE = 16
-KINDS = ["pairing", "challenge", "length", "order three", "identity", "another key"]
+KINDS = ["pairing", "challenge", "length", "order three", "identity", "small order", "another key"]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,9 @@ def bad_tokens(member: Member) -> dict[str, Item]:
         "pairing": (pairing, CONTEXT, PRESENTATION),
         "challenge": (token, CONTEXT, b"other packet"),
         "length": (token[:-1], CONTEXT, PRESENTATION),
-        "order three": (crafted(member.credential, shifts={"d": ORDER_THREE}), CONTEXT, PRESENTATION),
+        "order three": (crafted(member.credential, shifts={"pseudonym": ORDER_THREE}), CONTEXT, PRESENTATION),
         "identity": (forged_without_credential(member.public_key), CONTEXT, PRESENTATION),
+        "small order": (forged_without_credential(member.public_key, nothing=ORDER_THREE), CONTEXT, PRESENTATION),
         "another key": (crafted(enrol().credential), CONTEXT, PRESENTATION),
     }
 
