@@ -102,7 +102,7 @@ def test_the_official_vectors_hold() -> None:
 
 def test_credentials_of_others_are_judged_alike() -> None:
     """In one fold: good ones, errors that cancel, the identity; all flaws take minutes."""
-    credential_tests("test_credential_lists.py", "-k", "all_good or cancel or base_is_the_identity")
+    credential_tests("test_credential_lists.py", "-k", "all_good or cancel or base_that_is_the_identity")
 
 
 @pytest.mark.soak
