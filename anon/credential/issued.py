@@ -21,8 +21,8 @@ its subgroup of prime order r, so every X_i lies there. Suppose that some X_j is
 of the other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity. The reason is that r is beyond
 2^128. So a list with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh
 randomness, as in `batch`). A point of small order cannot cancel against another one: subgroups are checked
-before, in a long list by one test of all points that errs as seldom (`subset_sums`), else point by point. What all B
-have in common is multiplied once, by the sums of coefficients and of entropies.
+before, in a long list by one test of all points that errs as seldom (`subset_sums`), else point by point. The part
+that all B have in common is multiplied once, by the sums of coefficients and of entropies.
 
 A B that is the identity would hold for e = -sk and any A. An entropy is a hash of seed and roster, and with them of C,
 so that nobody brings it about. A holder refuses it for itself (`credential.finalize`); here no equation looks for it.
