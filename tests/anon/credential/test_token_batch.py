@@ -16,6 +16,7 @@ from anon.credential.batch import FoldedPairings, coefficients_for, search
 from anon.crypto.curve import G1, G2, Scalar
 from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
+from benchmarks.vectors.small_orders import COFACTOR_PRIMES, torsion
 from tests.anon.credential.token_forgery import (
     CONTEXT,
     HEADER,
@@ -169,6 +170,19 @@ def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> 
     assert outcomes[0] == good[0][0][:48]
     assert isinstance(outcomes[1], Malformed)
     assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)
+
+
+def test_a_part_of_small_order_counts_in_the_pseudonym_alone(
+    member: Member, verifier: Verifier, good: list[Item]
+) -> None:
+    """In a batch as alone; all orders and points are in `test_announced`."""
+    by = torsion(COFACTOR_PRIMES[-1])  # without the cofactor one batch in so many would take it
+    second, same = (
+        (crafted(member.credential, shifts=dict.fromkeys(where, by)), CONTEXT, PRESENTATION)
+        for where in (["pseudonym"], ["a_bar", "d", "t1", "t2", "ut"])
+    )
+    assert wrong(verifier.check_batch([second, *good, same], os.urandom)) == [0]
+    assert verifier.check(*same) == same[0][:48]
 
 
 PLACES = [{0}, {63}, {5, 31}, {16, 17, 18, 40}, {*range(64)}]
