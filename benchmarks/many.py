@@ -63,7 +63,7 @@ DESIGNS = {
     "gradient": f'kind = "gradient"\nrounds = {ROUNDS}\nstep = 2.0\nmomentum = 0.9\nclip = 1.0\nlast = 20\n',
 }
 GOALS = {("moments", "1"): 0.165, ("moments", "0.1"): 0.19, ("gradient", "1"): 0.158}
-TOKEN, PER_PACKET = 384, 32
+TOKEN, PER_PACKET = 832, 32
 """Bytes of a token for one packet, and of each further packet of a member."""
 
 

@@ -1,6 +1,7 @@
 """The audit of roster, credentials and transcripts, one bucket in memory at a time.
 
-1. Each bucket is a piece of work for any process, made from public bytes alone: `check_bucket` and `check_members`.
+1. Some buckets are a piece of work for any process, made from public bytes alone: `check_buckets` and `check_members`.
+   They are so many that their tokens, or credentials, make a wide batch, each of which then costs less.
 2. In it the body is in order, and every entry stands in the bucket that its key or tag names.
 3. `GatheredBuckets` takes the results in the order of the buckets, with their hashes and counts.
 4. At the end all hashes give the signed root, and all counts the signed number. The first few faults are named.
@@ -12,26 +13,31 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
+from typing import TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from aggregator.audit.packets import PacketContext, check_packets
+from aggregator.audit.packets import PacketContext, PacketVerdicts, check_packets
 from aggregator.compute import Compute
 from aggregator.study.learn import TranscriptCounts, count
 from anon.errors import AnonmlError, Malformed
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucketed import BUCKETED, leaf_of, read_packets_bucket, read_roster_bucket
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
-from anon.transparency.closing import Bodies, ClosingDocuments, read_closing
+from anon.transparency.closing import Bodies, Closing, ClosingDocuments, all_work, read_closing
 from anon.transparency.documents import SignedHead
 from anon.transparency.merkle import root_of
 from anon.wire.packets import parse_published
 
 Contents = Callable[[int, int], bytes | None]
 """The content of a document's bucket, by the numbers of both; None where it is missing."""
+Piece = TypeVar("Piece")
 MOST_NAMED = 10
+TRANSCRIPTS_AT_ONCE, MEMBERS_AT_ONCE = 4 << 20, 1 << 19
+"""Bytes of transcripts, and of a roster, in one batch: each some 4,096 packets of one slot, or members."""
 _MISSING = "; fetch them, or they were erased when the retention ended"
 
 
@@ -138,30 +144,61 @@ class CheckedPackets:
     fault: str | None = None
 
 
-def check_bucket(
-    asked: PacketContext, with_tags: bool, piece: tuple[BucketDocument, int, bytes | None]
-) -> CheckedPackets:
-    """`piece`: a transcript's document, the number of its bucket, and the content. Never raises for anything in it."""
-    document, bucket, content = piece
+TranscriptBucket = tuple[BucketDocument, int, bytes | None]
+"""A transcript's document, the number of its bucket, and the content."""
+
+
+def check_buckets(asked: PacketContext, with_tags: bool, piece: Sequence[TranscriptBucket]) -> list[CheckedPackets]:
+    """Some buckets, in their order. Never raises for anything in them."""
+    read = [_read_bucket(asked, *bucket) for bucket in piece]
+    verdicts = iter(check_packets(asked, [packets for _, packets in read if packets is not None]))
+    return [
+        checked if packets is None else _with_verdicts(checked, packets, next(verdicts), with_tags)
+        for checked, packets in read
+    ]
+
+
+def _read_bucket(
+    asked: PacketContext, document: BucketDocument, bucket: int, content: bytes | None
+) -> tuple[CheckedPackets, list[bytes] | None]:
+    """The bucket with its counts, and its packets. None where there is nothing to check in them."""
     leaf = _leaf(document, bucket, content)
     if content is None:
-        return CheckedPackets(leaf)
+        return CheckedPackets(leaf), None
     try:
         counted = count(asked.counting, [content])
     except Malformed:
         counted = None
     if not leaf.good:
-        return CheckedPackets(leaf, counted=counted)
-    packets = read_packets_bucket(document, bucket, content)
-    checked = check_packets(asked, packets)
-    if checked.fault is not None:
-        return CheckedPackets(leaf, counted=counted, fault=checked.fault)
+        return CheckedPackets(leaf, counted=counted), None
+    return CheckedPackets(leaf, counted=counted), list(read_packets_bucket(document, bucket, content))
+
+
+def _with_verdicts(
+    checked: CheckedPackets, packets: Sequence[bytes], found: PacketVerdicts, with_tags: bool
+) -> CheckedPackets:
+    if found.fault is not None:
+        return evolve(checked, fault=found.fault)
     tags: dict[int, list[bytes]] = {}
-    for packet, tag in zip(packets if with_tags else (), checked.tags, strict=False):
+    for packet, tag in zip(packets if with_tags else (), found.tags, strict=False):
         tags.setdefault(parse_published(packet).survey, []).append(tag)
     by_survey = {survey: tuple(some) for survey, some in tags.items()}
-    refused = Counter(checked.refused)
-    return CheckedPackets(leaf, len(packets), by_survey, refused, checked.bad_tokens, counted)
+    refused = Counter(found.refused)
+    return evolve(checked, packets=len(packets), tags=by_survey, refused=refused, bad_tokens=found.bad_tokens)
+
+
+def wide(pieces: Iterable[Piece], size: Callable[[Piece], int], least: int) -> Iterator[tuple[Piece, ...]]:
+    """The pieces in their order, so many together that their size reaches the least; the last ones may not."""
+    group: list[Piece] = []
+    total = 0
+    for piece in pieces:
+        group.append(piece)
+        total += size(piece)
+        if total >= least:
+            yield tuple(group)
+            group, total = [], 0
+    if group:
+        yield tuple(group)
 
 
 def checked_transcripts(
@@ -177,7 +214,8 @@ def checked_transcripts(
         for document in documents
         for bucket in range(document.buckets)
     )
-    return compute.stream(partial(check_bucket, asked, with_tags), pieces)
+    groups = wide(pieces, lambda piece: len(piece[2] or b""), TRANSCRIPTS_AT_ONCE)
+    return chain.from_iterable(compute.stream(partial(check_buckets, asked, with_tags), groups))
 
 
 # Roster and credentials
@@ -194,23 +232,40 @@ class CheckedMembers:
     fault: str = ""
 
 
-def check_members(
-    manifest: bytes, bodies: Bodies, piece: tuple[int, bytes | None, bytes | None]
-) -> CheckedMembers:
-    """`piece`: the number of a bucket, and its contents in roster and credentials. Never raises for what they hold."""
-    bucket, entries, issued = piece
+MemberBucket = tuple[int, bytes | None, bytes | None]
+"""The number of a bucket, and its contents in roster and credentials."""
+
+
+def check_members(manifest: bytes, bodies: Bodies, piece: Sequence[MemberBucket]) -> list[CheckedMembers]:
+    """Some buckets, in their order. Never raises for what they hold.
+
+    Credentials that all work are found to in one batch. Else those of each bucket are checked, to name the bad ones.
+    """
     documents = _closing(manifest, bodies)
+    checked = [_read_members(documents, *bucket) for bucket in piece]
+    together = [closing for _, closing in checked if closing is not None]
+    if not together or all_work(together, os.urandom):
+        return [members for members, _ in checked]
+    return [
+        evolve(members, bad=tuple(closing.bad_credentials(os.urandom, most=MOST_NAMED))) if closing else members
+        for members, closing in checked
+    ]
+
+
+def _read_members(
+    documents: ClosingDocuments, bucket: int, entries: bytes | None, issued: bytes | None
+) -> tuple[CheckedMembers, Closing | None]:
+    """The bucket, and its members and credentials. None where these cannot be checked."""
     roster, credentials = (
         _leaf(document, bucket, content)
         for document, content in ((documents.roster, entries), (documents.credentials, issued))
     )
     if not (roster.good and credentials.good) or entries is None or issued is None:
-        return CheckedMembers(roster, credentials)
+        return CheckedMembers(roster, credentials), None
     try:
-        bad = documents.closing(bucket, entries, issued).bad_credentials(os.urandom, most=MOST_NAMED)
+        return CheckedMembers(roster, credentials), documents.closing(bucket, entries, issued)
     except AnonmlError as fault:
-        return CheckedMembers(roster, credentials, fault=str(fault))
-    return CheckedMembers(roster, credentials, tuple(bad))
+        return CheckedMembers(roster, credentials, fault=str(fault)), None
 
 
 def checked_members(
@@ -219,7 +274,8 @@ def checked_members(
     """Every bucket of roster and credentials, in order. Raises `Malformed` for documents that do not fit together."""
     numbers = range(_closing(manifest, bodies).roster.buckets)
     pieces = ((number, content_of(number, "roster"), content_of(number, "credentials")) for number in numbers)
-    return compute.stream(partial(check_members, manifest, bodies), pieces)
+    groups = wide(pieces, lambda piece: len(piece[1] or b""), MEMBERS_AT_ONCE)
+    return chain.from_iterable(compute.stream(partial(check_members, manifest, bodies), groups))
 
 
 def checked_roster(document: BucketDocument, content_of: Callable[[int], bytes | None]) -> GatheredBuckets:
@@ -236,10 +292,10 @@ def _closing(manifest: bytes, bodies: Bodies) -> ClosingDocuments:
 
 
 def bucket_places(
-    manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]
+    manifest: Manifest, heads: Sequence[SignedHead], bodies: Mapping[int, bytes]
 ) -> Iterator[tuple[int, int]]:
     """The numbers of document and bucket of everything that an export has beside the documents."""
-    for signed in chain:
+    for signed in heads:
         head = signed.head
         if head.kind in BUCKETED and head.number in bodies:
             try:

@@ -8,7 +8,7 @@ under W = BP2 * sk signs
 
     B = P1 + Q_1 * domain + C + J_N * entropy,
 
-in which everything is public: the domain is a hash of key, generators and header, the entropy a function of seed and
+in which everything is public: the domain is a hash of key, generators and header, the entropy a hash of seed and
 enrolment. It is valid when A * (sk + e) = B, which a pairing shows without sk: e(A, W) = e(B - A * e, BP2). It is the
 equation that the holder checks (`credential.signature_holds`), because its B is this one.
 
@@ -21,7 +21,11 @@ its subgroup of prime order r, so every X_i lies there. Suppose that some X_j is
 of the other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity. The reason is that r is beyond
 2^128. So a list with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh
 randomness, as in `batch`). A point of small order cannot cancel against another one: subgroups are checked
-before, in a long list by one test of all points that errs as seldom (`subset_sums`), else point by point.
+before, in a long list by one test of all points that errs as seldom (`subset_sums`), else point by point. The part
+that all B have in common is multiplied once, by the sums of coefficients and of entropies.
+
+A B that is the identity would hold for e = -sk and any A. An entropy is a hash of seed and roster, and with them of C,
+so that nobody brings it about. A holder refuses it for itself (`credential.finalize`); here no equation looks for it.
 
 Not shown: that somebody knows what C commits to (the issuer checks that proof, and it is not published), and that the
 members are different people.
@@ -37,8 +41,6 @@ from anon.credential.statement import nym_statement
 from anon.crypto.curve import (
     G1,
     G1_SIZE,
-    IDENTITY_G1,
-    FixedBase,
     Scalar,
     decode_g1_rows,
     decode_g2,
@@ -65,10 +67,11 @@ class IssuedCredential:
 
 @frozen
 class _Equation:
-    """One decoded credential: A, e and B."""
+    """One decoded credential: A, e, C and the entropy."""
 
     signature: tuple[G1, Scalar]
-    base: G1
+    commitment: G1
+    entropy: Scalar
 
 
 class IssuedChecker:
@@ -80,8 +83,7 @@ class IssuedChecker:
     def __init__(self, public_key: PublicKey, header: bytes, count: int) -> None:
         self._key = decode_g2(public_key, "issuer key")
         statement = nym_statement(public_key, header, count)
-        self._fixed = statement.fixed
-        self._last = FixedBase(statement.generators[-1])
+        self._common = (statement.fixed, statement.generators[-1])
 
     def bad(
         self, issued: Sequence[IssuedCredential], random_bytes: Callable[[int], bytes], most: int | None = None
@@ -105,7 +107,7 @@ class IssuedChecker:
         points = decode_g1_rows(
             [(credential.signature[:G1_SIZE], credential.commitment) for credential in issued], _POINTS, random_bytes
         )
-        decoded = [self._equation(*each) for each in zip(issued, points, strict=True)]
+        decoded = [_equation(*each) for each in zip(issued, points, strict=True)]
         broken = [index for index, equation in enumerate(decoded) if equation is None]
         sound = [(index, equation) for index, equation in enumerate(decoded) if equation is not None]
         if not sound:
@@ -115,28 +117,37 @@ class IssuedChecker:
         coefficients = coefficients_for(CREDENTIAL_BATCH, len(equations), shown, random_bytes)
 
         def summed(part: range) -> FoldedPairings:
-            return _folded(equations[part.start : part.stop], coefficients[part.start : part.stop])
+            own = slice(part.start, part.stop)
+            return _folded(equations[own], coefficients[own], self._common)
 
         whole = range(len(equations))
         found = search(whole, summed(whole), summed, lambda sums: sums.holds(self._key), most)
         return sorted([*broken, *(sound[index][0] for index in found)])
 
-    def _equation(self, issued: IssuedCredential, points: tuple[G1, ...] | Malformed) -> _Equation | None:
-        """None for what no holder could use whatever the key is."""
-        if isinstance(points, Malformed):
-            return None
-        point, commitment = points
-        try:
-            exponent = decode_scalar(issued.signature[G1_SIZE:], "signature e")
-            entropy = decode_scalar(issued.entropy, "signer nym entropy")
-        except Malformed:
-            return None
-        base = self._fixed + commitment + self._last.multiply(entropy)
-        return _Equation((point, exponent), base) if base != IDENTITY_G1 else None
+
+def _equation(issued: IssuedCredential, points: tuple[G1, ...] | Malformed) -> _Equation | None:
+    """None for what no holder could use whatever the key is."""
+    if isinstance(points, Malformed):
+        return None
+    point, commitment = points
+    try:
+        exponent = decode_scalar(issued.signature[G1_SIZE:], "signature e")
+        return _Equation((point, exponent), commitment, decode_scalar(issued.entropy, "signer nym entropy"))
+    except Malformed:
+        return None
 
 
-def _folded(equations: Sequence[_Equation], coefficients: Sequence[Scalar]) -> FoldedPairings:
+def _folded(
+    equations: Sequence[_Equation], coefficients: Sequence[Scalar], common: tuple[G1, G1]
+) -> FoldedPairings:
+    """`common`: P1 + Q_1 * domain and J_N."""
     points = [equation.signature[0] for equation in equations]
-    scaled = [-(c * equation.signature[1]) for equation, c in zip(equations, coefficients, strict=True)]
-    right = multiexp([equation.base for equation in equations], coefficients) + multiexp(points, scaled)
+    commitments = [equation.commitment for equation in equations]
+    scaled: list[Scalar] = []
+    total = entropies = Scalar(0)
+    for equation, c in zip(equations, coefficients, strict=True):
+        scaled.append(-(c * equation.signature[1]))
+        total, entropies = total + c, entropies + c * equation.entropy
+    # Factors of 128 bits apart: among longer ones the library takes as long for them.
+    right = multiexp([*points, *common], [*scaled, total, entropies]) + multiexp(commitments, coefficients)
     return FoldedPairings(multiexp(points, coefficients), right)

@@ -12,8 +12,6 @@ from anon.credential.ciphersuite import hash_to_scalar, i2osp8
 from anon.credential.statement import Context, Statement
 from anon.crypto.curve import (
     G1,
-    G1_SIZE,
-    SCALAR_SIZE,
     Scalar,
     encode_g1,
     encode_scalar,
@@ -22,8 +20,8 @@ from anon.crypto.curve import (
 from anon.values import frozen
 
 RANDOM_SCALARS = 5
-POINTS = 3
-OTHER_RESPONSES = 4
+HATS = 3
+"""The responses e^, r1^ and r3^, beside one for each hidden scalar."""
 
 
 @frozen
@@ -48,11 +46,6 @@ class Announcement:
     t2: G1
     pseudonym: G1 | None = None
     ut: G1 | None = None
-
-
-def proof_size(hidden: int) -> int:
-    """Bytes of a proof that hides `hidden` scalars."""
-    return POINTS * G1_SIZE + (OTHER_RESPONSES + hidden) * SCALAR_SIZE
 
 
 def calculate_challenge(

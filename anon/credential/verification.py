@@ -1,4 +1,5 @@
-"""The verification of tokens. The steps are numbered; pairings can be left to `batch`.
+"""The verification of tokens. The steps are numbered; pairings can be left to `batch`. Equations are cofactored alike
+in a batch and alone (`announced`).
 
 Not decided here: whether the tag was spent, whether the slot is open, what the packet says.
 """
@@ -11,7 +12,7 @@ from functools import lru_cache
 from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold, right_sum
 from anon.credential.batch import FoldedPairings, Sums, coefficients_for, search
 from anon.credential.issuance import PublicKey, decode_scalars
-from anon.credential.presentation import Tag, token_size
+from anon.credential.presentation import POINTS_SIZE, Tag, token_size
 from anon.credential.proof import Announcement, Proof, calculate_challenge
 from anon.credential.statement import Context, Statement, make_context, nym_statement
 from anon.crypto.curve import (
@@ -20,15 +21,19 @@ from anon.crypto.curve import (
     G2,
     IDENTITY_G1,
     NEGATED_GENERATOR_G2,
+    WIDE_SIZE,
     FixedBase,
     FixedBases,
     Scalar,
-    decode_g1,
-    decode_g1_rows,
+    clear_cofactor,
+    decode_g1_wide,
     decode_g2,
+    demand_large_order,
+    demand_subgroup,
     encode_scalar,
     multiexp,
     pairing_product_is_one,
+    subgroup_rows,
 )
 from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
@@ -67,8 +72,8 @@ class Verifier:
 
         Raises `Malformed` or, for a challenge of zero, `RejectedProof`.
         """
-        encoded, scalars = self._parts(token_untrusted)
-        points = tuple(decode_g1(point, name) for point, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
+        points, scalars = self._parts(token_untrusted)
+        demand_subgroup(points[0], "pseudonym")
         return self._announced(points, scalars, context, presentation_header)
 
     def check_batch(
@@ -86,18 +91,19 @@ class Verifier:
         (True, RejectedProof('token rejected'))
         """
         verdicts: list[Tag | AnonmlError] = [Tag(token_untrusted[:G1_SIZE]) for token_untrusted, _, _ in items]
-        opened: list[tuple[int, list[bytes], list[Scalar]]] = []
+        opened: list[tuple[int, tuple[G1, ...], list[Scalar]]] = []
         for index, (token_untrusted, _, _) in enumerate(items):
             try:
                 opened.append((index, *self._parts(token_untrusted)))
             except AnonmlError as error:
                 verdicts[index] = error
-        rows = decode_g1_rows([encoded for _, encoded, _ in opened], ANNOUNCED_NAMES, random_bytes)
+        pseudonyms = b"".join(items[index][0][:WIDE_SIZE] for index, _, _ in opened)
+        rows = subgroup_rows([points[:1] for _, points, _ in opened], ("pseudonym",), pseudonyms, random_bytes)
         read: list[tuple[int, AnnouncedProof]] = []
-        for (index, _, scalars), points in zip(opened, rows, strict=True):
+        for (index, points, scalars), row in zip(opened, rows, strict=True):
             try:
-                if isinstance(points, Malformed):
-                    raise points
+                if isinstance(row, Malformed):
+                    raise row
                 read.append((index, self._announced(points, scalars, *items[index][1:])))
             except AnonmlError as error:
                 verdicts[index] = error
@@ -126,12 +132,12 @@ class Verifier:
 
         def paired(part: range) -> FoldedPairings:
             own, shown = shares[part.start : part.stop], [proofs[place].proof for place in part]
-            left = multiexp([proof.a_bar for proof in shown], own)
-            return FoldedPairings(left, multiexp([proof.b_bar for proof in shown], own))
+            left = clear_cofactor(multiexp([proof.a_bar for proof in shown], own))
+            return FoldedPairings(left, clear_cofactor(multiexp([proof.b_bar for proof in shown], own)))
 
         # Announcements first: their errors are points, which no pairing has to find.
         every = range(len(proofs))
-        right = multiexp([announced.proof.b_bar for announced in proofs], shares)
+        right = clear_cofactor(multiexp([announced.proof.b_bar for announced in proofs], shares))
         bad: set[int] = set()
         if whole.right != right:
             bad.update(_blockwise(every, whole.right - right, errors, lambda error: error == IDENTITY_G1))
@@ -142,18 +148,23 @@ class Verifier:
             bad.update(_blockwise(every, whole_pairs, paired, lambda sums: sums.holds(self._key)))
         return sorted(bad)
 
-    def _parts(self, token_untrusted: bytes) -> tuple[list[bytes], list[Scalar]]:
-        """The seven points' bytes, and the scalars."""
+    def _parts(self, token_untrusted: bytes) -> tuple[tuple[G1, ...], list[Scalar]]:
+        """The seven points, on the curve, and the scalars. Of the pseudonym the subgroup is still to be tested."""
         # 1. Exact length. 2. The scalars: from 1 to r-1.
         self._demand_length(token_untrusted)
-        end = len(ANNOUNCED_NAMES) * G1_SIZE
-        encoded = [token_untrusted[start : start + G1_SIZE] for start in range(0, end, G1_SIZE)]
-        return encoded, decode_scalars(token_untrusted[end:], "proof scalar")
+        scalars = decode_scalars(token_untrusted[POINTS_SIZE:], "proof scalar")
+        # 3. The points: canonical, on the curve, not the identity.
+        starts = range(0, POINTS_SIZE, WIDE_SIZE)
+        encoded = (token_untrusted[start : start + WIDE_SIZE] for start in starts)
+        points = tuple(map(decode_g1_wide, encoded, ANNOUNCED_NAMES))
+        # Nothing of a signature is in an Abar of small order: without this anybody makes tokens.
+        demand_large_order(points[1], "Abar")
+        return points, scalars
 
     def _announced(
         self, points: tuple[G1, ...], scalars: Sequence[Scalar], context: bytes, presentation_header: bytes
     ) -> AnnouncedProof:
-        # 3. The seven points came canonical, in the subgroup, not the identity. 4. All that is shown is hashed.
+        # 4. The pseudonym came from the subgroup, and all that is shown is hashed.
         pseudonym, a_bar, b_bar, d, t1, t2, ut = points
         place, announcement = make_context(context), Announcement(t1, t2, pseudonym, ut)
         challenge = calculate_challenge(
@@ -174,7 +185,11 @@ class Verifier:
             place, count = shown.nym
             own = announcement.pseudonym
             nym = own, announced_ut(proof, own, fixed_context(place.octets), count)
-        return announce(proof, self._statement, self._bases, shown.revealed, nym) == announcement
+        computed = announce(proof, self._statement, self._bases, shown.revealed, nym)
+        pairs = [(computed.t1, announcement.t1), (computed.t2, announcement.t2)]
+        if computed.ut is not None and announcement.ut is not None:
+            pairs.append((computed.ut, announcement.ut))
+        return all(clear_cofactor(own - shown) == IDENTITY_G1 for own, shown in pairs)
 
     def _demand_length(self, token_untrusted: bytes) -> None:
         size = token_size(self._count)
@@ -251,5 +266,6 @@ def announce(
 
 
 def proof_pairing_holds(key: G2, proof: Proof) -> bool:
-    """e(Abar, W) = e(Bbar, BP2)."""
-    return pairing_product_is_one([(proof.a_bar, key), (proof.b_bar, NEGATED_GENERATOR_G2)])
+    """e(Abar, W) = e(Bbar, BP2), of both times the cofactor."""
+    left, right = map(clear_cofactor, (proof.a_bar, proof.b_bar))
+    return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])

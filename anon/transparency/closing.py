@@ -78,12 +78,15 @@ class Closing:
         self, random_bytes: Callable[[int], bytes], places: Sequence[int] | None = None, most: int | None = None
     ) -> list[int]:
         """Which of these places in the roster (all when left out) hold a credential that no holder could use; the
-        first `most` if given. Linear in the places: about 0.3 ms each, 20 times that with the curve in Python."""
+        first `most` if given. Linear in the places: about 0.2 ms each, 20 times that with the curve in Python."""
         chosen = range(len(self.entries)) if places is None else places
-        header = credential_header(self.manifest.study_id, self.roster_digest)
-        checker = IssuedChecker(PublicKey(self.manifest.credential_key), header, self.manifest.packets)
-        bad = checker.bad([self._issued(index) for index in chosen], random_bytes, most)
+        bad = self.checker().bad([self.issued(index) for index in chosen], random_bytes, most)
         return [chosen[number] for number in bad]
+
+    def checker(self) -> IssuedChecker:
+        """For the credentials of this study, of whichever bucket."""
+        header = credential_header(self.manifest.study_id, self.roster_digest)
+        return IssuedChecker(PublicKey(self.manifest.credential_key), header, self.manifest.packets)
 
     def is_bad(self, index: int) -> bool:
         """True if the credential at this place is bad: one equation of its own, which needs no randomness."""
@@ -119,10 +122,17 @@ class Closing:
         manifest = self.manifest
         return manifest.credential_key, manifest.study_id, self.roster_digest, self.seed, self.credentials_digest
 
-    def _issued(self, index: int) -> IssuedCredential:
+    def issued(self, index: int) -> IssuedCredential:
+        """The credential at a place, as everybody sees it."""
         entry = self.entries[index]
         entropy = signer_nym_entropy(self.seed, entry.key)
         return IssuedCredential(entry.commitment_point, self.signatures[index], entropy)
+
+
+def all_work(closings: Sequence[Closing], random_bytes: Callable[[int], bytes]) -> bool:
+    """True if every credential of these buckets of one study works. At least one bucket; they are checked together."""
+    issued = [closing.issued(index) for closing in closings for index in range(len(closing.entries))]
+    return not closings[0].checker().bad(issued, random_bytes, 1)
 
 
 @frozen

@@ -7,16 +7,20 @@ import hashlib
 from attrs import evolve
 
 from anon.credential import signer_nym_entropy
+from anon.credential.proof import RANDOM_SCALARS
 from anon.crypto.bls12381 import FIELD_ORDER, ORDER
+from anon.crypto.curve import Scalar, scalar_from_uniform
 from anon.crypto.nacl import SigningKey
 from anon.crypto.pure.nacl import edwards
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, tag_context
 from anon.wire.packets import Packet, PublishedPacket
 from benchmarks.vectors.made import Case, Kind, Stream, changed, flipped, replaced
+from benchmarks.vectors.small_orders import AFFINE as AFFINE_POINTS
+from benchmarks.vectors.small_orders import COFACTOR_PRIMES, forged_token, shifted_token, torsion
 from benchmarks.vectors.study import Member, Study, begun, enrolled, finished
 
-POINT, SCALAR = 48, 32
+POINT, WIDE, SCALAR = 48, 96, 32
 _INFINITY = bytes([0xC0]) + bytes(POINT - 1)
 _OF_ORDER_3 = bytes([0x80]) + bytes(POINT - 1)
 """(0, 2): a point of the curve outside the subgroup, of order 3."""
@@ -31,6 +35,19 @@ _POINTS = {
         "points have their one spelling"),
     "with all flags set": (bytes([0xE0]) + bytes(POINT - 1), "points have their one spelling"),
 }
+_WIDE = {
+    "the identity": (_INFINITY + bytes(POINT), "no point is the identity"),
+    "off the curve": (_NO_POINT + bytes(POINT), "points are on the curve"),
+    "of zeros": (bytes(WIDE), "points are compressed"),
+    "with x beyond the field":
+        (_POINTS["beyond the field"][0] + bytes(POINT), "coordinates are below the field's order"),
+    "with y beyond the field": (_OF_ORDER_3 + (FIELD_ORDER + 2).to_bytes(POINT, "big"),
+        "coordinates are below the field's order"),
+    "with another y": (_OF_ORDER_3 + (FIELD_ORDER - 2).to_bytes(POINT, "big"), "y is that of the compressed point"),
+    "with all flags set": (bytes([0xE0]) + bytes(WIDE - 1), "points have their one spelling"),
+    "of order 3": (_OF_ORDER_3 + bytes(POINT - 1) + b"\2", "the token proves this, under key and header"),
+}
+"""The last is on the curve. In the pseudonym it is outside the subgroup; elsewhere the challenge is another with it."""
 
 
 def kinds() -> list[Kind]:
@@ -171,17 +188,18 @@ def _bad_tokens(name: str, study: Study, known: dict[str, object]) -> list[Case]
             "the length is that of the packets"),
         "cut short": ({"token": token[:-1]}, "the length is that of the packets"),
         "a byte longer": ({"token": token + b"\0"}, "the length is that of the packets"),
-        "with another's pseudonym": ({"token": other.token[:POINT] + token[POINT:]}, proves),
-        "with another's proof": ({"token": token[:POINT] + other.token[POINT:]}, proves),
+        "with another's pseudonym": ({"token": other.token[:WIDE] + token[WIDE:]}, proves),
+        "with another's proof": ({"token": token[:WIDE] + other.token[WIDE:]}, proves),
         "of zeros": ({"token": bytes(len(token))}, "points are compressed"),
     }
-    start = POINT * len(_NAMES)
+    start = WIDE * len(_NAMES)
     for number, point_of in enumerate(_NAMES):
-        begin, end = POINT * number, POINT * (number + 1)
-        turned = token[:begin] + flipped(token[begin:end], 0, 0x20) + token[end:]
-        broken[f"with a negated {point_of}"] = ({"token": turned}, proves)
+        begin, middle, end = (WIDE * number + part for part in (0, POINT, WIDE))
+        other_y = FIELD_ORDER - int.from_bytes(token[middle:end], "big")
+        turned = flipped(token[begin:middle], 0, 0x20) + other_y.to_bytes(POINT, "big")
+        broken[f"with a negated {point_of}"] = ({"token": token[:begin] + turned + token[end:]}, proves)
         if name == "cuts":
-            for kind, (point, why) in _POINTS.items():
+            for kind, (point, why) in _WIDE.items():
                 broken[f"with {point_of} {kind}"] = ({"token": token[:begin] + point + token[end:]}, why)
     for number in range((len(token) - start) // SCALAR):
         begin, end = start + SCALAR * number, start + SCALAR * (number + 1)
@@ -191,7 +209,35 @@ def _bad_tokens(name: str, study: Study, known: dict[str, object]) -> list[Case]
             ("r as", ORDER.to_bytes(SCALAR, "big"), "a scalar is below r"),
         ):
             broken[f"with {kind} scalar {number}"] = ({"token": token[:begin] + scalar + token[end:]}, why)
-    return [Case(f"{name} {what}", good | change, why) for what, (change, why) in broken.items()]
+    cases = [Case(f"{name} {what}", good | change, why) for what, (change, why) in broken.items()]
+    return cases + (_small_orders(study, packet, good) if name == "cuts" else [])
+
+
+def _small_orders(study: Study, packet: PublishedPacket, good: dict[str, object]) -> list[Case]:
+    """Parts of small order, which the challenge covers."""
+    credential, context = study.members[0].credential, tag_context(study.manifest, packet.slot)
+    if credential is None:
+        raise ValueError("a member without a credential")
+    shown, drawn = packet.presentation_header(), Stream("small orders")
+    cases = []
+
+    def draw() -> Scalar:
+        return scalar_from_uniform(drawn(48))
+
+    for prime in COFACTOR_PRIMES:
+        by = torsion(prime)
+        each = {f"in {name}": {name: by} for name in ("pseudonym", *AFFINE_POINTS)}
+        for where, shifts in {**each, "in all but the pseudonym": dict.fromkeys(AFFINE_POINTS, by)}.items():
+            randomness = [draw() for _ in range(RANDOM_SCALARS + credential.count + 1)]
+            token = shifted_token(credential, context, shown, randomness, shifts)
+            why = "the pseudonym is in the subgroup" if "pseudonym" in shifts else ""
+            gives = {} if why else {"tag": token[:POINT]}
+            cases.append(Case(f"a part of order {prime} {where}", good | {"token": token}, why, gives))
+        token = forged_token(credential.public_key, study.header, context, shown, by, draw)
+        cases.append(
+            Case(f"Abar of order {prime}", good | {"token": token}, "Abar has a part in the subgroup")
+        )
+    return cases
 
 
 def _of_another_answer(study: Study, packet: PublishedPacket) -> PublishedPacket:

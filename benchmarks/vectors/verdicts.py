@@ -120,7 +120,7 @@ def _packets(given: Given) -> Plain:
     asked = PacketContext(
         manifest.to_bytes(), PROTOCOLS, body_digest(roster), study_seed(manifest.to_bytes(), roster, value)
     )
-    found = check_packets(asked, [_read(given, "packet")])
+    (found,) = check_packets(asked, [[_read(given, "packet")]])
     if found.fault is not None or found.refused or found.bad_tokens:
         raise RejectedProof("the packet is not acceptable")
     packet = parse_published(_read(given, "packet"))

@@ -79,6 +79,16 @@ def test_the_page_agrees_with_every_vector() -> None:
     assert wrong == []
 
 
+@pytest.mark.process
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_page_judges_tokens_together_as_alone() -> None:
+    """Those of one study, parts of small order among them, in one batch."""
+    with verifier() as running:
+        verdicts = running.do("together", file=str(FOLDER / "tokens.json"))["verdicts"]
+    assert len(verdicts) > 100 and {holds for _name, holds, _found in verdicts} == {True, False}
+    assert [name for name, holds, found in verdicts if holds is not found] == []
+
+
 def _gives(case: dict[str, object], told: object) -> bool:
     gives = case.get("gives", {})
     assert isinstance(gives, dict)

@@ -5,7 +5,7 @@ import { runInThisContext } from "node:vm";
 
 const page = readFileSync(process.argv[2], "utf8");
 runInThisContext(/<script type="text\/plain" id="work">([\s\S]*?)<\/script>/.exec(page)[1]);
-const { Fault, audit, sizes, vectorVerdict } = globalThis.verifier;
+const { Fault, audit, sizes, tokensTogether, vectorVerdict } = globalThis.verifier;
 const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
 
 const TASKS = {
@@ -20,6 +20,13 @@ const TASKS = {
   vectors({ file }) {
     const { kind, cases, shared } = JSON.parse(readFileSync(file, "utf8"));
     return { verdicts: cases.map(({ given }) => verdict(kind, given, shared)) };
+  },
+  together({ file }) {
+    const { cases, shared } = JSON.parse(readFileSync(file, "utf8"));
+    const first = cases[0].given;
+    const some = cases.filter(({ given }) => ["key", "header", "packets"].every((name) => given[name] === first[name]));
+    const verdicts = tokensTogether(some.map(({ given }) => given), shared);
+    return { verdicts: some.map(({ name, holds }, at) => [name, holds, verdicts[at]]) };
   },
 };
 

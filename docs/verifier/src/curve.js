@@ -1,7 +1,7 @@
 // Credentials and tokens: BBS with pseudonyms on BLS12-381 (docs/protocol.md, "Credentials and tokens").
 //
 // A batch is folded with fresh coefficients of 128 bits: a bad one passes with a chance of 2^-128. A fold that fails is
-// halved until the bad ones are found, so a verdict is the same in a batch and alone.
+// halved until the bad ones are found, so a verdict is the same in a batch and alone. Equations of tokens are cofactored.
 import { expand_message_xmd } from "@noble/curves/abstract/hash-to-curve.js";
 import { pippenger } from "@noble/curves/abstract/curve.js";
 import { bls12_381 } from "@noble/curves/bls12-381.js";
@@ -20,6 +20,9 @@ const mod = (value) => ((value % ORDER) + ORDER) % ORDER;
 const expand = (message, dst) => expand_message_xmd(message, utf8(dst), 48, sha256);
 const hashToScalar = (message, dst) => number(expand(message, dst)) % ORDER;
 const hashToPoint = (message, dst) => Point.fromAffine(G1.hashToCurve(message, { DST: utf8(dst) }).toAffine());
+
+const POINTS_SIZE = 7 * 96;
+export const tokenSize = (count) => POINTS_SIZE + 32 * (count + 4);
 
 function generators(count, api) {
   const seed = `${api}SIG_GENERATOR_SEED_`;
@@ -46,6 +49,17 @@ function decodePoint(data) {
     return null;
   }
 }
+
+// The same of a compressed point and its y.
+function decodeWide(data) {
+  const [flags, x, y] = [data[0] >> 5, number(data.subarray(0, 48)) & ((1n << 381n) - 1n), number(data.subarray(48))];
+  if (data.length !== 96 || x >= Fp.ORDER || y >= Fp.ORDER) return null;
+  if (flags !== (2n * y > Fp.ORDER ? 5 : 4)) return null;
+  return Fp.sqr(y) === Fp.add(Fp.mul(Fp.sqr(x), x), 4n) ? Point.fromAffine({ x, y }) : null;
+}
+
+// A multiple that lies in the subgroup, of any point of the curve.
+const cleared = (point) => point.clearCofactor();
 
 function decodeScalar(data) {
   const value = number(data);
@@ -112,7 +126,7 @@ function failures(items, holds) {
   return [...failures(items.slice(0, half), holds), ...failures(items.slice(half), holds)];
 }
 
-// The subgroup, then the equations. `points` of an item are all that came from outside.
+// The subgroup, then the equations. `points` of an item are those that have to lie in the subgroup.
 function judged(items, count, holds) {
   const inside = (some) => allInSubgroup(some.flatMap((item) => item.points));
   const outside = new Set(failures(items, inside));
@@ -157,13 +171,8 @@ export class Issuer {
         [...some.map((one) => one.c), ...some.map((one) => one.a), this.fixed, last],
         [...k, ...some.map((one, i) => -k[i] * one.e), sum((_, own) => own), sum((one, own) => own * one.entropy)],
       );
-      return paired(multiexp(some.map((one) => one.a), k), this.key, bases) && this.#bases(some, last);
+      return paired(multiexp(some.map((one) => one.a), k), this.key, bases);
     });
-  }
-
-  // A B that is the identity is refused; it would be one of 2^255 points.
-  #bases(some, last) {
-    return some.length > 1 || !this.fixed.add(some[0].c).add(last.multiplyUnsafe(some[0].entropy)).is0();
   }
 
   #context(context) {
@@ -181,28 +190,30 @@ export class Issuer {
   }
 
   #read({ token, context, presentation }, place) {
-    if (token.length !== 48 * 7 + 32 * (this.count + 4)) return null;
+    if (token.length !== tokenSize(this.count)) return null;
     const scalars = [];
-    for (let at = 48 * 7; at < token.length; at += 32) scalars.push(decodeScalar(token.subarray(at, at + 32)));
+    for (let at = POINTS_SIZE; at < token.length; at += 32) scalars.push(decodeScalar(token.subarray(at, at + 32)));
     if (scalars.includes(null)) return null;
-    const spelt = Array.from({ length: 7 }, (_, i) => token.subarray(48 * i, 48 * i + 48));
-    const points = spelt.map(decodePoint);
-    if (points.includes(null)) return null;
-    const [nym, aBar, bBar, d, t1, t2, ut] = spelt;
+    const spelt = Array.from({ length: 7 }, (_, i) => token.subarray(96 * i, 96 * i + 96));
+    const all = spelt.map(decodeWide);
+    // Nothing of a signature is in an Abar of small order: without this test anybody makes tokens.
+    if (all.includes(null) || cleared(all[1]).is0()) return null;
+    const [nym, aBar, bBar, d, t1, t2, ut] = spelt.map((one) => one.subarray(0, 48));
     const shown = concat(i8(0), aBar, bBar, d, t1, t2, nym, ut, spelled(this.domain, 32), i8(presentation.length), presentation, i8(context.length), context);
     const challenge = hashToScalar(shown, `${API}H2S_`);
     if (!challenge) return null;
     const [e, r1, r3, ...messages] = scalars;
-    return { place, points, challenge, e, r1, r3, messages, context };
+    return { place, points: all.slice(0, 1), shown: all, challenge, e, r1, r3, messages, context };
   }
 
-  // T1 = Bbar c + Abar e + D r1, T2 = Bv c + D r3 + sum of H m, Ut = OP poly(m) - pseudonym c, e(Abar, W) = e(Bbar, BP2).
+  // T1 = Bbar c + Abar e + D r1, T2 = Bv c + D r3 + sum of H m, Ut = OP poly(m) - pseudonym c, e(Abar, W) = e(Bbar, BP2),
+  // each times the cofactor.
   #hold(some) {
     const [points, scalars, own] = [[], [], new Map()];
     const fixed = Array(1 + this.generators.length).fill(0n);
     const k = coefficients(4 * some.length);
     const [left, right, last] = [[], [], []];
-    some.forEach(({ points: [nym, aBar, bBar, d, t1, t2, ut], challenge: c, e, r1, r3, messages, context }, i) => {
+    some.forEach(({ shown: [nym, aBar, bBar, d, t1, t2, ut], challenge: c, e, r1, r3, messages, context }, i) => {
       const [k1, k2, k3, k4] = k.slice(4 * i, 4 * i + 4);
       points.push(t1, bBar, aBar, d, t2, ut, nym);
       scalars.push(k1, -k1 * c, -k1 * e, -k1 * r1 - k2 * r3, k2, k3, k3 * c);
@@ -215,7 +226,7 @@ export class Issuer {
     });
     const bases = [this.fixed, ...this.generators, ...[...own.keys()].map((at) => at.point)];
     const all = multiexp([...points, ...bases], [...scalars, ...fixed, ...own.values()]);
-    return all.is0() && paired(multiexp(left, last), this.key, multiexp(right, last));
+    return cleared(all).is0() && paired(cleared(multiexp(left, last)), this.key, cleared(multiexp(right, last)));
   }
 }
 

@@ -1,6 +1,7 @@
 // The manifest: its form, and for a histogram everything that it must declare (docs/protocol.md, "The fields of a manifest").
 import { BYTES, FLOAT, LIST, TEXT, decode, demand, encode, fields, isBytes, typeOf } from "./bytes.js";
 import { studyId } from "./chain.js";
+import { tokenSize } from "./curve.js";
 import { checkSumDesign } from "./designs.js";
 import { addresses, bytes, different, float, floatText, int, line, list, matching, oneOf, plain, small, table, text } from "./forms.js";
 import { checkHistogram } from "./histogram.js";
@@ -220,7 +221,7 @@ export function parseManifest(data) {
   Object.assign(made, { data, plain });
   made.id = studyId(data);
   made.N = made.slots.length;
-  made.tokenSize = 48 * 7 + 32 * (made.N + 4);
+  made.tokenSize = tokenSize(made.N);
   demand(Object.hasOwn(PROTOCOLS, made.design), "manifest: an unknown design");
   demand(PROTOCOLS[made.design] === made.protocol, `manifest: its design is of the protocol ${PROTOCOLS[made.design]}`);
   for (const slot of made.slots) slot.round = Math.min(...slot.rows.map((row) => made.surveys[row.survey].round));

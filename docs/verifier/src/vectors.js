@@ -167,3 +167,8 @@ export function vectorVerdict(kind, given, shared) {
   return ASKED[kind](read(given, shared));
 }
 
+// The tokens of one issuer in one batch.
+export function tokensTogether(some, shared) {
+  const given = some.map((one) => read(one, shared));
+  return issuer(given[0]).tokens(given);
+}

@@ -2,7 +2,7 @@
 import { audit } from "./audit.js";
 import { Fault } from "./bytes.js";
 import { sizes } from "./chain.js";
-import { vectorVerdict } from "./vectors.js";
+import { tokensTogether, vectorVerdict } from "./vectors.js";
 
 // A folder of files by name, read one at a time.
 export function folderOf(files) {
@@ -10,7 +10,7 @@ export function folderOf(files) {
   return { names: [...files.keys()], read };
 }
 
-globalThis.verifier = { Fault, audit, sizes, vectorVerdict };
+globalThis.verifier = { Fault, audit, sizes, tokensTogether, vectorVerdict };
 
 globalThis.onmessage = async ({ data }) => {
   try {

@@ -12,11 +12,28 @@ from anon.credential import Credential
 from anon.credential.ciphersuite import encode_scalars, hash_to_scalar
 from anon.credential.issuance import decode_scalars
 from anon.credential.presentation import prove
-from anon.credential.proof import POINTS, RANDOM_SCALARS, Announcement, Proof, calculate_challenge, proof_size
+from anon.credential.proof import HATS, RANDOM_SCALARS, Announcement, Proof, calculate_challenge
 from anon.credential.statement import Context, Statement
 from anon.credential.verification import announce, announced_ut
-from anon.crypto.curve import G1, G1_SIZE, IDENTITY_G1, FixedBase, FixedBases, Scalar, decode_g1, encode_g1
+from anon.crypto.curve import (
+    G1,
+    G1_SIZE,
+    IDENTITY_G1,
+    SCALAR_SIZE,
+    FixedBase,
+    FixedBases,
+    Scalar,
+    decode_g1,
+    encode_g1,
+)
 from anon.errors import Malformed, RejectedProof
+
+POINTS = 3
+
+
+def proof_size(hidden: int) -> int:
+    """Bytes of a proof that hides `hidden` scalars; the last one is the challenge."""
+    return POINTS * G1_SIZE + (HATS + hidden + 1) * SCALAR_SIZE
 
 
 def encode_proof(proof: Proof) -> bytes:

@@ -19,13 +19,16 @@ from anon.credential import (
     sign_proven,
     signer_nym_entropy,
 )
+from anon.credential.credential import decode_signature, signature_holds
 from anon.credential.statement import nym_statement
 from anon.crypto.curve import (
     G1,
     G2,
+    IDENTITY_G1,
     ORDER,
     Scalar,
     decode_g1,
+    decode_g2,
     decode_scalar,
     encode_g1,
     encode_scalar,
@@ -120,16 +123,15 @@ def test_one_bad_credential_is_named_and_its_holder_could_not_use_it(
     assert not holder_accepts(place, bad)
 
 
-def test_a_credential_whose_base_is_the_identity_is_bad(checker: IssuedChecker) -> None:
-    """Its equation holds for e = -sk and any A, which only a broken hash could bring about: the fold must not let
-    it."""
+def test_a_base_that_is_the_identity_has_one_verdict(checker: IssuedChecker) -> None:
+    """Its equation holds for e = -sk and any A, which only a broken hash could bring about. A holder refuses it."""
     statement = nym_statement(KEY, HEADER, 2)
     good = GOOD[0]
     commitment = -(statement.fixed + statement.generators[-1] * decode_scalar(good.entropy, "entropy"))
     minus_key = encode_scalar(-decode_scalar(SECRET_KEY, "key"))
-    assert checker.bad(
-        [*GOOD, IssuedCredential(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)], os.urandom
-    ) == [SIZE]
+    made = IssuedCredential(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)
+    assert checker.bad([*GOOD, made], os.urandom) == checker.bad([made], os.urandom) == []
+    assert not signature_holds(decode_g2(KEY, "key"), decode_signature(made.signature), IDENTITY_G1)
 
 
 def test_errors_that_cancel_are_both_named(checker: IssuedChecker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import hashlib
 import random
-from math import gcd
+from math import gcd, prod
 
 import py_arkworks_bls12381 as native
 import pytest
 
-from anon.crypto.bls12381 import EIGENVALUE, FIELD_ORDER, ORDER, PARAMETER
+from anon.crypto.bls12381 import EFFECTIVE_COFACTOR, EIGENVALUE, FIELD_ORDER, ORDER, PARAMETER
 from anon.crypto.pure.curve import G1, G2, Scalar, jacobian, multiexp, pairing_product_is_one
 from anon.crypto.pure.curve.fp2 import multiply2, power2, square_root, square_root2
 from anon.crypto.pure.curve.hash_to_curve import EXCEPTION, map_to_curve, simplified_swu
 from anon.crypto.pure.curve.isogeny import CURVE_A, CURVE_B
+from benchmarks.vectors.small_orders import COFACTOR_PRIMES, torsion
 
 RANDOM = random.Random(20261121)
 EDGES = [
@@ -266,6 +267,38 @@ def test_small_subgroups_of_the_curve_are_outside() -> None:
         small = G1(point)
         assert not G1(jacobian.multiply(point, prime)).affine()
         assert not small.is_in_subgroup() and not (small + both(hashed(1))[0]).is_in_subgroup()
+
+
+def test_the_effective_cofactor_leaves_of_any_point_a_part_in_the_subgroup() -> None:
+    """By both libraries, whose product has to take no short cut that holds in the subgroup alone."""
+    assert prod(COFACTOR_PRIMES) == EFFECTIVE_COFACTOR and gcd(EFFECTIVE_COFACTOR, ORDER) == 1
+    mine, theirs = scalars(EFFECTIVE_COFACTOR)
+    for data in outside_g1():
+        one, other = both(data)
+        assert (one * mine).to_compressed_bytes() == (other * theirs).to_compressed_bytes()
+        assert (one * mine).is_in_subgroup() and (other * theirs).is_in_subgroup()
+    for prime in COFACTOR_PRIMES:
+        one, other = both(bytes(torsion(prime).to_compressed_bytes()))
+        assert one * mine == G1.identity() and other * theirs == native.G1Point.identity()
+
+
+def test_points_of_both_coordinates_are_read_alike() -> None:
+    """Good ones, and each wrong in one way."""
+    point = both(hashed(5))[0].to_xy_bytes_be()
+    x, y = int.from_bytes(point[:48], "big"), int.from_bytes(point[48:], "big")
+    pairs = [(x, y), (x, FIELD_ORDER - y), (0, 2), (0, FIELD_ORDER - 2), (0, 0), (x, y ^ 1), (x ^ 1, y), (y, x)]
+    pairs += [(x + FIELD_ORDER, y), (x, y + FIELD_ORDER), (FIELD_ORDER, 2), (FIELD_ORDER, FIELD_ORDER), (0, 1 << 382)]
+    data = [a.to_bytes(48, "big") + b.to_bytes(48, "big") for a, b in pairs] + [point[1:], point + b"\0", b""]
+    found = [(_xy(G1, one), _xy(native.G1Point, one)) for one in data]
+    assert [mine for mine, _ in found] == [theirs for _, theirs in found]
+    assert [mine for mine, _ in found] == [one if at < 5 else None for at, one in enumerate(data)]
+
+
+def _xy(group: type[G1 | native.G1Point], data: bytes) -> bytes | None:
+    try:
+        return bytes(group.from_xy_bytes_unchecked_be(data).to_xy_bytes_be())
+    except ValueError:
+        return None
 
 
 def test_the_two_subgroup_checks_are_sound() -> None:

@@ -16,6 +16,7 @@ from anon.credential.batch import FoldedPairings, coefficients_for, search
 from anon.crypto.curve import G1, G2, Scalar
 from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
+from benchmarks.vectors.small_orders import COFACTOR_PRIMES, torsion
 from tests.anon.credential.token_forgery import (
     CONTEXT,
     HEADER,
@@ -31,7 +32,7 @@ from tests.support.tries import every
 
 Item = tuple[bytes, bytes, bytes]
 SIZE = 16
-KINDS = ["pairing", "challenge", "length", "order three", "identity", "another key"]
+KINDS = ["pairing", "challenge", "length", "order three", "identity", "small order", "another key"]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,9 @@ def bad_tokens(member: Member) -> dict[str, Item]:
         "pairing": (pairing, CONTEXT, PRESENTATION),
         "challenge": (token, CONTEXT, b"other packet"),
         "length": (token[:-1], CONTEXT, PRESENTATION),
-        "order three": (crafted(member.credential, shifts={"d": ORDER_THREE}), CONTEXT, PRESENTATION),
+        "order three": (crafted(member.credential, shifts={"pseudonym": ORDER_THREE}), CONTEXT, PRESENTATION),
         "identity": (forged_without_credential(member.public_key), CONTEXT, PRESENTATION),
+        "small order": (forged_without_credential(member.public_key, nothing=ORDER_THREE), CONTEXT, PRESENTATION),
         "another key": (crafted(enrol().credential), CONTEXT, PRESENTATION),
     }
 
@@ -168,6 +170,19 @@ def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> 
     assert outcomes[0] == good[0][0][:48]
     assert isinstance(outcomes[1], Malformed)
     assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)
+
+
+def test_a_part_of_small_order_counts_in_the_pseudonym_alone(
+    member: Member, verifier: Verifier, good: list[Item]
+) -> None:
+    """In a batch as alone; all orders and points are in `test_announced`."""
+    by = torsion(COFACTOR_PRIMES[-1])  # without the cofactor one batch in so many would take it
+    second, same = (
+        (crafted(member.credential, shifts=dict.fromkeys(where, by)), CONTEXT, PRESENTATION)
+        for where in (["pseudonym"], ["a_bar", "d", "t1", "t2", "ut"])
+    )
+    assert wrong(verifier.check_batch([second, *good, same], os.urandom)) == [0]
+    assert verifier.check(*same) == same[0][:48]
 
 
 PLACES = [{0}, {63}, {5, 31}, {16, 17, 18, 40}, {*range(64)}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anon.crypto.bls12381 import FIELD_ORDER, G1_SIZE, PARAMETER, ROOT
+from anon.crypto.bls12381 import FIELD_ORDER, G1_SIZE, PARAMETER, ROOT, WIDE_SIZE
 from anon.crypto.pure.curve import jacobian
 from anon.crypto.pure.curve.fp2 import is_greater_half, square_root
 from anon.crypto.pure.curve.hash_to_curve import hash_to_curve
@@ -50,6 +50,22 @@ class G1:
         if y is None:
             raise ValueError("expected the first coordinate of a point")
         return G1((x, y if is_greater_half(y) == bool(word & GREATER) else FIELD_ORDER - y, 1))
+
+    @staticmethod
+    def from_xy_bytes_unchecked_be(data: bytes) -> G1:
+        """The point of both coordinates, in the subgroup or not; zeros are the identity. Raises `ValueError`."""
+        if len(data) != WIDE_SIZE:
+            raise ValueError("expected 96 bytes of two coordinates")
+        x, y = int.from_bytes(data[:G1_SIZE], "big"), int.from_bytes(data[G1_SIZE:], "big")
+        if x == y == 0:
+            return G1.identity()
+        if max(x, y) >= FIELD_ORDER or (y * y - x**3 - 4) % FIELD_ORDER:
+            raise ValueError("expected the coordinates of a point")
+        return G1((x, y, 1))
+
+    def to_xy_bytes_be(self) -> bytes:
+        x, y = self.affine() or (0, 0)
+        return x.to_bytes(G1_SIZE, "big") + y.to_bytes(G1_SIZE, "big")
 
     def to_compressed_bytes(self) -> bytes:
         affine = self.affine()
