@@ -129,9 +129,10 @@ def test_a_rule_is_simulated_and_shuffled_labels_show_nothing() -> None:
     assert shuffled.shown is not None and shuffled.shown < 0.15
 
 
-def test_made_up_people_know_nothing_of_what_staff_expect() -> None:
+def test_a_rule_is_tried_as_tables_with_its_directions_and_a_published_one_is_not() -> None:
     study = parse_proposal(sum_study(RULE, tellers(entries=False)))
-    assert outlook_of(study, linear(RULE)) is None
+    tried = outlook_of(study, linear(RULE))
+    assert tried is not None and tried.of_rule and "a rule ranks about as well or better" in " ".join(tried.sentences())
     with pytest.raises(Refused, match="not tried on made-up people"):
         forecast(linear(RULE).to_bytes(), 100)
 

@@ -145,7 +145,7 @@ async def test_copies_of_a_home_make_the_same_shares_under_seals_of_their_own(tm
     one, other = await two_copies(tmp_path, other_data=False)
     assert one[:4] == other[:4]
     assert all(a != b for a, b in zip(one[4:], other[4:], strict=True)) and len(one[4]) == len(other[4])
-    points = [{token[at : at + 48] for at in range(48, 4 * 48, 48)} for token in (one[4], other[4])]
+    points = [{token[at : at + 48] for at in range(96, 4 * 96, 96)} for token in (one[4], other[4])]
     assert len(points[0]) == 3 and not points[0] & points[1], (
         "the proofs' scalars are drawn for the packet, seals included"
     )

@@ -116,7 +116,7 @@ def outlook_of(
         proposal, _ = summed(proposal, epsilon)
     study = proposal if of_rule else manifest
     found = outlook_of_plan(plan_of(proposal), study, people or manifest.cohort.minimum, epsilon, assumed=assumed)
-    return evolve(found, of_rule=of_rule)
+    return evolve(found, of_rule=True) if of_rule else found
 
 
 def sum_epsilon(study: Manifest) -> float:

@@ -115,7 +115,7 @@ def test_bytes_of_another_form_are_refused(data: bytes) -> None:
 def test_contexts_and_layouts_follow_from_it() -> None:
     first, second = (Occasion(bytes(32), number, 0) for number in (0, 1))
     assert ARRANGED.context(first) != ARRANGED.context(second)
-    assert ARRANGED.layout(2).token == 528 and len(ARRANGED.layout(2).shares) == 2
+    assert ARRANGED.layout(2).token == 864 and len(ARRANGED.layout(2).shares) == 2
     with pytest.raises(Malformed, match="no sum"):
         ARRANGED.sum_of(Occasion(bytes(32), 2, 0))
 
