@@ -15,7 +15,7 @@ figures.
 
 from __future__ import annotations
 
-from math import exp, expm1, log1p, sqrt
+from math import exp, expm1, log, log1p, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -27,7 +27,11 @@ from aggregator.lab.simulation.simulate import HELD_OUT
 from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.study.features import Feature
 
-STRENGTH, STRENGTHS, RIGHT = 0.13, 0.75, 0.95
+STRENGTH, WEAKER, STRONGER, GROWTH, RIGHT = -0.2, 0.5, 0.75, 0.4, 0.95
+LOADINGS = (0.4, 1.0)
+SHARED = 1.0
+CONCENTRATION = 0.5
+THRESHOLDS = 1 / 3
 """Fitted on the eight public data sets of `benchmarks.forecast_sets.SEEN`: on their own labels and on other columns in
 a label's place, with few columns and with many. Each set weighs the same."""
 
@@ -54,10 +58,13 @@ class Assumptions:
     test: int = 2_500
     file: People | None = None
 
-    def signal_of(self, number: int) -> float:
+    def signal_of(self, number: int, features: int = 8) -> float:
         """Of the numbered population: the next of a sequence that soon covers all strengths evenly."""
+        if self.signal is not None:
+            return self.signal
         place = float(ndtri((number * _GOLDEN + 0.5) % 1))
-        return float(ndtr(exp(STRENGTH + STRENGTHS * place) / sqrt(2))) if self.signal is None else self.signal
+        middle = STRENGTH + GROWTH * log(features / 8)
+        return float(ndtr(exp(middle + (STRONGER if place > 0 else WEAKER) * place) / sqrt(2)))
 
 
 MADE_UP = Assumptions()
@@ -89,19 +96,22 @@ def made_up(
         return assumed.file.take(kept), assumed.file.take(held)
     count = assumed.people + assumed.test
     common = generator.standard_normal(count)
+    most, shared = generator.uniform(*LOADINGS), SHARED * generator.exponential()
+    spread = CONCENTRATION * generator.exponential()
     total, coarse = np.zeros(count), np.zeros(count)
     columns: dict[str, FeatureColumn] = {}
     for feature in study.features:
-        loading = generator.uniform(-0.7, 0.7)
+        loading = generator.uniform(-most, most)
         expects = feature.expects[0] if feature.expects and feature.kind == "numeric" else 0
-        effect = generator.standard_normal() + loading if generator.random() < 2 / 3 or expects else 0.0
+        effect = shared * loading + generator.standard_normal() if generator.random() < 2 / 3 or expects else 0.0
+        effect *= exp(spread * generator.standard_normal())
         if effect * expects * (1 if not expects or generator.random() < RIGHT else -1) < 0:
             effect, loading = -effect, -loading
         leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
         columns[feature.name], seen = _column(feature, ndtr(leaning), generator)
         total += effect * seen
         coarse += effect * _coarse(feature, columns[feature.name], seen)
-    labels = _labels(total, coarse, study.learning.base_rate, assumed.signal_of(number), generator)
+    labels = _labels(total, coarse, study.learning.base_rate, assumed.signal_of(number, len(study.features)), generator)
     everyone = People(columns, labels)
     order = np.arange(count)
     return everyone.take(order[: assumed.people]), everyone.take(order[assumed.people :])
@@ -133,6 +143,8 @@ def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tup
     line = _standard(index.astype(float))
     places = _places(feature, generator)
     values = tuple(_value(feature, float(position)) for position in places)
+    if generator.random() < THRESHOLDS:
+        return FeatureColumn(values, index), _standard((at > generator.uniform(0.1, 0.9)).astype(float))
     return FeatureColumn(values, index), _standard(line + bend * _standard(line**2))
 
 
