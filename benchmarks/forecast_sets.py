@@ -93,14 +93,18 @@ def _text(path: Path) -> str:
     """Of a file, packed or not, or of a member of a package's archive of data, whose path goes on after a colon."""
     archive, _, member = str(path).partition(":")
     if member:
-        with tarfile.open(archive) as packed:
-            opened = packed.extractfile(member)
-            if opened is None:
-                raise FileNotFoundError(member)
-            return opened.read().decode("utf-8", "replace")
+        return _members(archive)[member].decode("utf-8", "replace")
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
     with read(path, "rt", encoding="utf-8", errors="replace") as lines:  # type: ignore[operator]
         return str(lines.read())
+
+
+@cache
+def _members(archive: str) -> Mapping[str, bytes]:
+    """The tables of an archive of 16 MB, read once."""
+    with tarfile.open(archive) as packed:
+        found = {member.name: packed.extractfile(member) for member in packed if member.name.endswith(".csv")}
+        return {name: opened.read() for name, opened in found.items() if opened is not None}
 
 
 def _cells(texts: list[str]) -> np.ndarray[Any, Any]:

@@ -41,7 +41,7 @@ from benchmarks.figures import OUT, Figure, publish
 from benchmarks.forecast_sets import MEASURED, SEEN, Source, Studied, studied
 from benchmarks.fresh_sets import FRESH
 
-SEED, RUNS, SCORED = 20261130, 4, 4000
+SEED, RUNS, SCORED = 20261130, 2, 4000
 PEERS, EPSILONS, PROTOCOLS = (100, 300, 1000, 2000, 5000), (0.5, 1.0, 2.0, 4.0), ("tables", "bits", "sums")
 FEW, FIRST, FILES = 4, 1000, 6
 """Columns of a study with few; the number of the first cell; one in so many sets has a cell with last year's file."""
