@@ -10,8 +10,8 @@ features, wider above it (`STRONGER`) than below (`WEAKER`).
 Categories have the declared `shares`, else random ones, and each category an effect of its own. Numbers are spread over
 their declared range (in its scale) with a random skew; where cuts are declared, with the declared shares between them,
 else random ones. The effect of a number is a line with a random bend, which may turn back on itself as age does with
-income, or a step at a random place. A plan compares designs on the same people, so that these assumptions matter less for the choice than for the
-figures.
+income, or a step at a random place. A plan compares designs on the same people, so that these assumptions matter less
+for the choice than for the figures.
 """
 
 from __future__ import annotations
