@@ -94,6 +94,10 @@ def _text(path: Path) -> str:
     archive, _, member = str(path).partition(":")
     if member:
         return _members(archive)[member].decode("utf-8", "replace")
+    if path.suffix == ".compress":
+        from pandas import read_pickle  # of the extra `parquet`, and of a public package: it runs what the file says
+
+        return str(read_pickle(path, compression="xz").to_csv(index=False))
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
     with read(path, "rt", encoding="utf-8", errors="replace") as lines:  # type: ignore[operator]
         return str(lines.read())
