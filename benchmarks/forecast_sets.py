@@ -95,7 +95,8 @@ def _text(path: Path) -> str:
     if member:
         return _members(archive)[member].decode("utf-8", "replace")
     if path.suffix == ".compress":
-        from pandas import read_pickle  # of the extra `parquet`, and of a public package: it runs what the file says
+        # Of a public package, whose file runs code as its modules do.
+        from pandas import read_pickle  # type: ignore[import-untyped]
 
         return str(read_pickle(path, compression="xz").to_csv(index=False))
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
