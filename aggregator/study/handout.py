@@ -198,7 +198,7 @@ Enrolment ends {instant(timetable.enrol_closes)}.
 Answers come until {instant(manifest.windows[-1].closes)}.
 Please keep your teller running until its status says "over". That is at
 {instant(timetable.ends)} if every teller is there. If one is away, the others
-wait for it: the status says until when at the latest.
+wait for it, at the latest until {instant(manifest.sums_until)}.
 It begins if at least {manifest.cohort.minimum} people enrol. Its cost is
 {cost_in_words(manifest)}.
 """

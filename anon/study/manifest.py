@@ -279,6 +279,11 @@ class Manifest:
         return addresses_of(self.address)
 
     @property
+    def sums_until(self) -> int:
+        """Unix seconds: for a sum of tellers that are away the aggregator asks until then at most."""
+        return self.timetable.ends + self.release.retention // 2
+
+    @property
     def packets(self) -> int:
         """N: the most packets a peer can send, one per slot."""
         return len(self.slots)

@@ -69,7 +69,7 @@ class StudyOverview:
     @property
     def needed_until(self) -> int:
         """Unix seconds: for the last sum the aggregator asks until then at most."""
-        return self.manifest.timetable.ends + self.manifest.release.retention // 2
+        return self.manifest.sums_until
 
     def figures(self) -> dict[str, object]:
         """For `--json`."""
