@@ -95,8 +95,7 @@ def _text(path: Path) -> str:
     if member:
         return _members(archive)[member].decode("utf-8", "replace")
     if path.suffix == ".compress":
-        # Of a public package, whose file runs code as its modules do.
-        from pandas import read_pickle  # type: ignore[import-untyped]
+        from pandas import read_pickle  # type: ignore[import-untyped]  # a pickle: of this public package alone
 
         return str(read_pickle(path, compression="xz").to_csv(index=False))
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
