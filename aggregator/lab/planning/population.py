@@ -30,7 +30,7 @@ from anon.study.features import Feature
 
 STRENGTH, WEAKER, STRONGER, GROWTH, RIGHT = -0.2, 1.0, 1.25, 0.4, 0.95
 """Of d with eight features; of their number, the power with which d grows; how often staff are right. Set by
-hand, so that they cover the 179 public data sets of `benchmarks.forecast_sets` and `fresh_sets` (`forecasts` judges)."""
+hand to cover the 179 public data sets of `benchmarks.forecast_sets` and `fresh_sets`; `benchmarks.forecasts` judges."""
 
 LOADINGS, SHARED, CONCENTRATION, THRESHOLDS = (0.7, 1.0), 2.0, 1.0, 1 / 3
 """The least and most of a study's largest loading; the mean weight of a loading in its feature's effect; the mean of
