@@ -30,6 +30,7 @@ class Endpoint:
 
 ROUTES: tuple[Endpoint, ...] = (
     Endpoint("GET", "/", "studies", "All studies and their phases."),
+    Endpoint("GET", "/class-size", "class_size", "Whether so many people are enough: `?people=&features=&epsilon=`."),
     Endpoint("GET", "/editor", "editor", "The study editor; `?draft=` names a kept one.", answers=(200, 404)),
     Endpoint("POST", "/editor", "check", "Check a study file; the page again, with faults or what it would ask.",
              _TEXT),

@@ -21,6 +21,7 @@ from aggregator.desk.form import BEGINNING, rehearsed
 from aggregator.desk.metrics import CONTENT_TYPE, exposition
 from aggregator.desk.rendering import static
 from aggregator.desk.routes import ROUTES
+from aggregator.desk.views.class_size import BEGUN, ClassSizePages
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
@@ -43,7 +44,7 @@ LARGEST_FORM = 64 * 1024 * 1024
 Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Pages(FormPages, InvitePages):
+class Pages(FormPages, InvitePages, ClassSizePages):
     """The pages of one aggregator, which the same process serves to peers."""
 
     def __init__(self, aggregator: AggregatorApp, gate: Gate, origin: str, processes: int = 1) -> None:
@@ -71,7 +72,8 @@ class Pages(FormPages, InvitePages):
         unread = self._aggregator.unread()
         return self._html(
             "studies.html", request, studies=all_facts, unread=unread, drafts=self._drafts.all(), address=self._serving,
-            key=key.hex(), key_words=words(key), here=is_loopback(self._serving) if self._serving else False
+            key=key.hex(), key_words=words(key),
+            here=is_loopback(self._serving) if self._serving else False, asked=BEGUN,
         )
 
     async def study(self, request: web.Request) -> web.Response:
