@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +47,8 @@ LOOKS_SECONDS = 30
 """How long after a study's end the peers look for their packets, at the most: its serving may have ended."""
 BETWEEN_SECONDS = 2.0
 """Between two looks at how far the peers are."""
+LOG_SECONDS = 60.0
+"""Between two lines where no terminal shows one that changes."""
 MOST_AMOUNT = 1_000 * NANO
 SECONDS_EACH = 1.0
 """For a person to join, and to send: each takes half a second of the processor, which other programs use too."""
@@ -72,13 +75,43 @@ def rehearse(
         peers = _settled(Path(folder), invites, manifest)
         for peer in peers:
             opened.callback(peer.close)
-        finished(_live(peers, invites, manifest, on_one_line))
+        finished(_live(peers, invites, manifest, on_one_line if sys.stderr.isatty() else _each_minute()))
         ended = Counter(str(status.state) for peer in peers for status in peer.status())
+    said, code = outcome(ended, finished(_phase(home, manifest.study_id)))
+    Terminal().print(said)
+    if code:
+        raise typer.Exit(code)
+
+
+def outcome(ended: Mapping[str, int], phase: str) -> tuple[str, int]:
+    """The last line and the exit code: of how the people's studies ended, and the aggregator's own."""
     told = f"made-up people: {', '.join(f'{number} {state}' for state, number in ended.items())}."
+    if phase != "published":
+        why = (
+            f"The study has no report ({phase}): `anonml aggregator status` says why. Where it was too few packets, this "
+            "computer was too busy: publish it anew with longer to enrol and to send."
+        )
+        return f"{told} {why}", 1
     if set(ended) != {"finished"}:
-        Terminal().print(f"{told} They found no result that holds their packets; `anonml aggregator status` says why.")
-        raise typer.Exit(1)
-    Terminal().print(f"{told} The report is on the desk, or by `anonml aggregator report`.")
+        return f"{told} They found no result that holds their packets; `anonml aggregator status` says why.", 1
+    return f"{told} The report is on the desk, or by `anonml aggregator report`.", 0
+
+
+async def _phase(home: Path, study: bytes) -> str:
+    async with AggregatorApp(existing(home)) as aggregator:
+        return aggregator.study(study).phase
+
+
+def _each_minute() -> Callable[[str], None]:
+    """A line a minute, for a log."""
+    last = [-LOG_SECONDS]
+
+    def progress(line: str) -> None:
+        if line and time.monotonic() - last[0] >= LOG_SECONDS:
+            last[0] = time.monotonic()
+            Terminal().print(line)
+
+    return progress
 
 
 async def _invited(home: Path, study: str, people: int) -> tuple[list[Invite], Manifest]:

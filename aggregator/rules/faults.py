@@ -84,7 +84,7 @@ class NoSum(Refused):
 
 _FOR_READERS = (Damaged, NoRoom, Refused, TellerAway, DatabaseAway)
 _NO_SUM = {
-    Why.TOO_FEW: "too few packets were accepted{}. Publish it anew for a larger group, or with longer to send",
+    Why.TOO_FEW: "too few packets were accepted{}. Publish it anew, with longer to send or for a larger group",
     Why.DISAGREED: (
         "its tellers signed two lists{}. The evidence is published; show it to everybody who took part, and publish "
         "the study anew with other tellers"

@@ -130,8 +130,8 @@ and no answers.
 Students' privacy rests on one of you being honest: you give your teller's
 folder to nobody, not to us either, and you make no backup of it.
 
-If you run a teller already, keep it. Skip steps 1 and 2, and type the first
-line of step 3 alone{", with your teller's own folder" if self.here else ""}.
+If you run a teller already, keep it. Compare the number of step 1, and then
+type the first line of step 3 alone{", with your teller's own folder" if self.here else ""}.
 
 1. Type the first line, and tell the other tellers the number that it prints.
    All of you must have the same one. Then install the program from the file that we give
@@ -161,10 +161,10 @@ Questions: {self.contact.strip()}
         ends = f"If we published it now, it would end {instant(self.ends)}."
         when = f"{ends}\nWe will tell you the day before we publish it."
         least = f"It begins if at least {self.minimum} people enrol.\n" if self.minimum else ""
-        cost = f"Its epsilon is {self.epsilon}.\n" if self.epsilon else ""
+        cost = f"Its epsilon is {self.epsilon}, which members' programs check.\n" if self.epsilon else ""
         last = f"""From publishing to its report the study takes {self.length}. Please keep
 your teller running all that time. If a teller is away then, the others wait
-for it; your teller says until when at the latest.
+for it, for 45 days at most.
 {least}{cost}{"We will tell you when we publish it." if self.here else when}
 """ if self.length else "We will tell you how long your teller has to run.\n"
         trial = _TRIAL if self.here else ""

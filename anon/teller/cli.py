@@ -224,9 +224,8 @@ def _asker(home: TellerHome, key: bytes) -> str:
 
     asked = [study.manifest for study in overview(home.journal) if study.manifest.aggregator_key == key]
     newest = max(asked, key=lambda manifest: manifest.timetable.published, default=None)
-    if newest:
-        return f"of {short(newest.contact)}"
-    return f"no study of it is here yet; its words: {words_of_key(key)}"
+    whose = f"calls itself {short(newest.contact)}" if newest else "no study of it is here yet"
+    return f"{whose}; its words: {words_of_key(key)}"
 
 
 def _serving(home: Path) -> str:

@@ -20,7 +20,7 @@ from anon.errors import Refused
 from anon.ldp import nano
 from anon.protocols.resolve import resolve
 from anon.wire.invite import Invite
-from examples.rehearsal import _invited, _live, _settled
+from examples.rehearsal import _invited, _live, _settled, outcome
 from peer.app import PeerApp
 from peer.rules.consent import explain
 from peer.rules.lifecycle import State
@@ -104,6 +104,14 @@ class MadeUpPerson:
     def status(self) -> list[StudyStatus]:
         """Its study."""
         return self.found
+
+
+def test_a_rehearsal_promises_no_report_that_is_not_there() -> None:
+    said, code = outcome({"finished": 60}, "published")
+    assert code == 0 and "The report is on the desk" in said
+    for ended, phase in (({"finished": 60}, "ended"), ({"finished": 58, "ended": 2}, "published")):
+        said, code = outcome(ended, phase)
+        assert code == 1 and "The report" not in said and "says why" in said
 
 
 async def test_a_rehearsal_tells_how_many_joined_and_how_many_packets_left() -> None:

@@ -120,7 +120,8 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         assert part in said
     assert study["answers_close"] <= table.ends < study["needed_until"]
     assert told("status", "--home", tmp_path / "other") == []
-    assert f"{key} (of “{study['contact']}”)\n" in run("allow", key, "--home", tmp_path / "home"), "whose study came"
+    listed = run("allow", key, "--home", tmp_path / "home")
+    assert f"{key} (calls itself “{study['contact']}”; its words: {words(bytes.fromhex(key))})\n" in listed
 
 
 @pytest.mark.slow
