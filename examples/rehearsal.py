@@ -88,8 +88,8 @@ def outcome(ended: Mapping[str, int], phase: str) -> tuple[str, int]:
     told = f"made-up people: {', '.join(f'{number} {state}' for state, number in ended.items())}."
     if phase != "published":
         why = (
-            f"The study has no report ({phase}): `anonml aggregator status` says why. Where it was too few packets, this "
-            "computer was too busy: publish it anew with longer to enrol and to send."
+            f"The study has no report ({phase}): `anonml aggregator status` says why. Where it was too few packets, "
+            "this computer was too busy: publish it anew with longer to enrol and to send."
         )
         return f"{told} {why}", 1
     if set(ended) != {"finished"}:

@@ -127,8 +127,18 @@ def seen(tmp_path_factory: pytest.TempPathFactory, buckets: int) -> Seen:
         if buckets > 1:
             (folder / "sitecustomize.py").write_text(FEW)
             patch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(folder), ENVIRONMENT.get("PYTHONPATH", "")]))
-        found = asyncio.run(play(folder / "first"))
-        return asyncio.run(play(folder / "again", patience=3)) if found.missed else found
+        found = _played(folder / "first")
+        return asyncio.run(play(folder / "again", patience=3)) if found is None or found.missed else found
+
+
+def _played(folder: Path) -> Seen | None:
+    """None where enrolment had closed before somebody joined."""
+    try:
+        return asyncio.run(play(folder))
+    except AssertionError as late:
+        if "enrolment ended" not in str(late):
+            raise
+        return None
 
 
 def test_every_packet_of_a_phone_and_a_desktop_is_accepted_and_found_again(seen: Seen) -> None:

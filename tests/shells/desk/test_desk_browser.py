@@ -117,7 +117,7 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         ):
             browser.type(field, words)
         browser.press("See what to expect")
-        assert "100 people are too few for this study at epsilon 2" in browser.text
+        assert "100 people are enough for this study at epsilon 2" in browser.text, "forum tells all in that file"
         look.look("2c-form")
         browser.press("Write the study file")
         assert "It can be published" in browser.text and "Leaving a course" in browser.find("#text").get_attribute(

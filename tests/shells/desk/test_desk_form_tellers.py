@@ -153,7 +153,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "So far these are tellers: Student council, Library." in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
-        assert "It begins if at least 100 people enrol. Its epsilon is 2, which" in anywhere and "no backup of it" in anywhere
+        assert "at least 100 people enrol. Its epsilon is 2, which" in anywhere and "no backup of it" in anywhere
         assert f"are {words(app.home.public_key)}" in anywhere
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
         lacking = await mail(title="", contact=" ")
