@@ -379,7 +379,6 @@ def test_another_length_of_sums_is_refused() -> None:
         graphical_model(TREE, NoisySum((1, 2), 4, Fraction(1), 2), 0.3)
 
 
-@pytest.mark.slow
 def test_an_owner_reads_that_rows_are_published() -> None:
     asked = study(MARGINALS + "\nrows = 77")
     words = " ".join(map(str, protocol_of(asked).odds(asked)))
