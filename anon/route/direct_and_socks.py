@@ -44,7 +44,7 @@ class DirectRoute(HttpRoute):
             ))
         from anon.route.exchange import straight
 
-        return straight
+        return straight(self)
 
 
 @frozen

@@ -18,8 +18,10 @@ from anon.route.far_side import FarSide
 from anon.route.route import Response
 
 Dial = Callable[[str, int, float], Awaitable[socket.socket]]
-"""A connected socket to a host and port, within so many seconds. Raises `Unreachable`, or `OSError` where the far side
-does not answer."""
+"""A connected socket to a host and port, within so many seconds. Raises `NotConnected` where nothing took the
+connection; else `Unreachable`, or `OSError` where the far side does not answer."""
+LEAST_PIECE, SPARE_PIECES = 256, 1_000
+"""An answer may come in one piece for each so many bytes of its limit, and so many more. A chunk is one at least."""
 
 
 class Way(Protocol):
@@ -48,32 +50,29 @@ async def exchange(
     host, _, port = address.rpartition(":")
     try:
         async with asyncio.timeout(route.timeout):
-            connected = await _connected(route, dial, host, int(port))
+            connected = await dial(host, int(port), route.timeout)
             return await _asked(connected, _request(method, address, path, body), limit)
-    except OSError as error:  # TimeoutError is one
+    except (OSError, OverflowError) as error:  # TimeoutError is one; a port above 65,535 overflows
         raise Unreachable(route.far_side.silent(error)) from None
 
 
-async def _connected(route: Way, dial: Dial, host: str, port: int) -> socket.socket:
-    try:
-        return await dial(host, port, route.timeout)
-    except TimeoutError:
-        raise
-    except (OSError, OverflowError) as error:  # a port above 65,535 overflows
-        raise NotConnected(route.far_side.silent(error)) from None
+def straight(route: Way) -> Dial:
+    """Connections to addresses in numbers, `[...]` around one of version 6. No name is looked up."""
 
+    async def dial(host: str, port: int, _seconds: float) -> socket.socket:
+        number = ipaddress.ip_address(host.strip("[]"))
+        connecting = socket.socket(socket.AF_INET6 if number.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+        connecting.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(connecting, (str(number), port))
+        except BaseException as error:
+            connecting.close()
+            if isinstance(error, OSError):
+                raise NotConnected(route.far_side.silent(error)) from None
+            raise
+        return connecting
 
-async def straight(host: str, port: int, _seconds: float) -> socket.socket:
-    """A connection to an address in numbers, `[...]` around one of version 6. No name is looked up."""
-    number = ipaddress.ip_address(host.strip("[]"))
-    connecting = socket.socket(socket.AF_INET6 if number.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
-    connecting.setblocking(False)
-    try:
-        await asyncio.get_running_loop().sock_connect(connecting, (str(number), port))
-    except BaseException:
-        connecting.close()
-        raise
-    return connecting
+    return dial
 
 
 def isolated(route: Way, host: str, port: int, random_bytes: Callable[[int], bytes]) -> Dial:
@@ -91,7 +90,8 @@ def isolated(route: Way, host: str, port: int, random_bytes: Callable[[int], byt
             return await proxy.connect(far, far_port, timeout=seconds)
         except ProxyConnectionError as error:
             raise NotConnected(str(route.proxy_gone(error))) from None
-        except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in its greeting
+        # Further on the proxy may have told the network. EOFError: it hung up in its greeting.
+        except (ProxyTimeoutError, ProxyError, EOFError) as error:
             raise route.proxy_refused(error) from None
 
     return dial
@@ -124,6 +124,7 @@ class _Answer(asyncio.Protocol):
 
     def __init__(self, talk: h11.Connection, limit: int, answer: asyncio.Future[Response]) -> None:
         self._talk, self._limit, self._status, self._body = talk, limit, 0, bytearray()
+        self._pieces_left = limit // LEAST_PIECE + SPARE_PIECES
         self.answer = answer
 
     def data_received(self, data: bytes) -> None:
@@ -144,7 +145,10 @@ class _Answer(asyncio.Protocol):
         self._fail(error or ConnectionError())
 
     def _take(self, event: object) -> None:
-        if isinstance(event, h11.Response):
+        self._pieces_left -= 1
+        if self._pieces_left < 0:  # each takes this machine longer than it takes the other side
+            self._fail(Unreachable("the answer comes in too many pieces; it was not read further"))
+        elif isinstance(event, h11.Response):
             self._status = event.status_code
         elif isinstance(event, h11.Data):
             self._body += event.data

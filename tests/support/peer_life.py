@@ -57,16 +57,14 @@ def spring_leak(kind: str) -> None:
 
     proxied = http.SocksRoute._dial
 
-    async def here(_host: str, port: int, seconds: float) -> socket.socket:
-        return await straight("127.0.0.1", port, seconds)
-
-    async def by_name(host: str, port: int, seconds: float) -> socket.socket:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return await straight(found[0][4][0], port, seconds)
-
     async def direct_once(self: http.SocksRoute, address: str) -> Dial:
+        async def leaked(host: str, port: int, seconds: float) -> socket.socket:
+            if kind == "request by name":
+                await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            return await straight(self)("127.0.0.1", port, seconds)
+
         http.SocksRoute._dial = proxied  # type: ignore[method-assign]
-        return here if kind == "request" else by_name
+        return leaked
 
     if kind in ("request", "request by name"):
         http.SocksRoute._dial = direct_once  # type: ignore[method-assign]

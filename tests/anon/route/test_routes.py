@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 from attrs import define, field
 
-from anon.errors import Refused, Unreachable
+from anon.errors import NotConnected, Refused, Unreachable
 from anon.route import DirectRoute, SocksRoute
 from anon.wire.addresses import is_loopback
 
@@ -174,6 +175,54 @@ async def test_a_proxy_that_is_silent_is_unreachable() -> None:
     async with _server(Seen(), silent) as port:
         with pytest.raises(Unreachable, match="nothing is lost"):
             await SocksRoute("127.0.0.1", port, timeout=0.2).get("anon.serving.onion_service:80", "/", 10)
+
+
+async def test_a_proxy_that_breaks_off_may_have_told_the_network_and_one_that_is_not_there_has_not() -> None:
+    """Of the second kind an attempt is not counted: decision 5 wants one too many and never one too few."""
+
+    async def broken(_seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(3)
+        writer.write(b"\x05\x02")
+        await reader.readexactly(2 + 32 + 1 + 32)
+        writer.write(b"\x01\x00")
+        await reader.readexactly(4)  # the destination is here: a circuit may be under way
+        taken = writer.get_extra_info("socket")
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async with _server(Seen(), broken) as port:
+        with pytest.raises(Unreachable) as told:
+            await SocksRoute("127.0.0.1", port).get("anon.serving.onion_service:80", "/", 10)
+    assert not isinstance(told.value, NotConnected)
+    for nobody in (DirectRoute().get("127.0.0.1:1", "/", 10), SocksRoute("127.0.0.1", 1).get("a.onion:80", "/", 10)):
+        with pytest.raises(NotConnected):
+            await nobody
+
+
+@pytest.mark.parametrize("flood", [
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 20_000,
+    b"HTTP/1.1 100 \r\n\r\n" * 20_000,
+], ids=["tiny chunks", "interim answers"])
+async def test_an_answer_in_thousands_of_pieces_is_not_read(flood: bytes) -> None:
+    """Each piece costs this machine more than it costs the other side."""
+    async with _server(Seen(answer=flood), _http) as port:
+        with pytest.raises(Unreachable, match="too many pieces"):
+            await DirectRoute().get(f"127.0.0.1:{port}", "/", 1_000_000)
+
+
+async def test_a_no_that_comes_before_all_of_a_body_has_left_is_read() -> None:
+    gone = asyncio.Event()
+
+    async def early(_seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n")
+        await gone.wait()
+        writer.transport.abort()
+
+    async with _server(Seen(), early) as port:
+        answer = await DirectRoute().post(f"127.0.0.1:{port}", "/", bytes(50_000_000), 10)
+        gone.set()
+    assert answer.status == 413
 
 
 async def test_cookies_are_not_kept() -> None:
