@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from attrs import evolve
 
 from anon.errors import Refused
 from anon.ldp.epsilon import NANO
@@ -251,6 +252,19 @@ def _assert_once(home: Path, wire: Path) -> None:
     left = wire.read_bytes() if wire.exists() else b""
     sent = {left[start : start + 40] for start in range(0, len(left), 40)}
     assert sent <= {bytes(row["message"]) for row in kept}
+
+
+def test_a_round_that_another_answered_while_noise_was_drawn_has_that_message(tmp_path: Path) -> None:
+    other = node(tmp_path / "home", terms())
+    sent: list[bytes] = []
+
+    def meanwhile(size: int) -> bytes:
+        if not sent:
+            sent.append(other.finish("1", offer(0)))
+        return os.urandom(size)
+
+    assert evolve(other, random_bytes=meanwhile).finish("1", offer(1)) == sent[0]
+    assert _spent(other.home) == other.terms.rho
 
 
 @pytest.mark.process
