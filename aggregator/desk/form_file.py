@@ -16,6 +16,8 @@ from anon.study.features import MAX_BINS
 TABLE = "person"
 RULE, CORRECTIONS = "rule", 2
 """The design that starts from what staff believe, and its rounds of corrections after the first one."""
+RETENTION_DAYS = 90
+"""Half of it a study waits for a teller that is away (`Manifest.sums_until`)."""
 COMMENTS: Mapping[str, str] = {
     "[tables]": "The tables of the owner's own data that the queries below read.",
     "[label]": "The value that is learned. Any value that is neither positive nor negative counts as `missing` says.",
@@ -59,7 +61,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
-        _section("[release]", transcript="members", retention="90d"),
+        _section("[release]", transcript="members", retention=f"{RETENTION_DAYS}d"),
         *(
             _section("[[tellers]]", number == 0, name=name, address=address)
             for number, (name, address) in enumerate(tellers_in(fields))

@@ -97,7 +97,8 @@ class TellerRequest:
     """A plan of a study, for those who are asked to be a teller.
 
     `key`: the aggregator's, as hex digits. `tellers`: those who are known already. `length`: from publishing to the
-    report, in words; `ends`: when that would be if it were published now. `minimum`: the fewest members, as it was
+    report, in words; `ends`: when that would be if it were published now. `waits`: days for which the
+    study waits for a teller that is away. `minimum`: the fewest members, as it was
     typed. `epsilon`: of what is published. `here`: for tellers on the desk's own computer.
     """
 
@@ -107,6 +108,7 @@ class TellerRequest:
     tellers: Sequence[str] = ()
     length: str = ""
     ends: float = 0
+    waits: int = 0
     minimum: str = ""
     epsilon: str = ""
     here: bool = False
@@ -164,7 +166,7 @@ Questions: {self.contact.strip()}
         cost = f"Its epsilon is {self.epsilon}, which members' programs check.\n" if self.epsilon else ""
         last = f"""From publishing to its report the study takes {self.length}. Please keep
 your teller running all that time. If a teller is away then, the others wait
-for it, for 45 days at most.
+for it, for {self.waits} days at most.
 {least}{cost}{"We will tell you when we publish it." if self.here else when}
 """ if self.length else "We will tell you how long your teller has to run.\n"
         trial = _TRIAL if self.here else ""

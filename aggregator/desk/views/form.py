@@ -86,6 +86,7 @@ class FormPages(DraftPages):
             [name for name, _ in form.tellers_in(fields)],
             "" if length is None or not form_file.asked_about(fields) else in_words(length),
             time.time() + (length or 0),
+            form_file.RETENTION_DAYS // 2,
             fields["minimum"].strip(),
             fields["epsilon"],
             served_here or fields["pace"] == form.TRIAL,

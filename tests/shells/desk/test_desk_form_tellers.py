@@ -13,7 +13,7 @@ from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
-from aggregator.desk.form_file import length_of, text_of
+from aggregator.desk.form_file import RETENTION_DAYS, length_of, text_of
 from aggregator.lab.sample_file import sample_columns
 from anon.protocols.tellers import presented_tellers
 from anon.transparency.fingerprint import teller_words, words
@@ -47,6 +47,8 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert [one.expects for one in believed.proposal.features] == [(1,), (1, 0, -1)]
     sure = fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")
     assert believed.manifest is not None and len(believed.manifest.windows) == 3
+    waits = believed.manifest.sums_until - believed.manifest.timetable.ends
+    assert waits == RETENTION_DAYS // 2 * 86_400
     assert length_of(sure) == believed.manifest.timetable.ends - believed.manifest.timetable.published
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
@@ -153,6 +155,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "So far these are tellers: Student council, Library." in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
+        assert "for 45 days at most" in anywhere
         assert "at least 100 people enrol. Its epsilon is 2, which" in anywhere and "no backup of it" in anywhere
         assert f"are {words(app.home.public_key)}" in anywhere
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
