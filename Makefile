@@ -88,11 +88,10 @@ test: .venv/test        ## what anybody can run: no root, no tor, no browser
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the rules of the source (make check), the soak; make test-all runs all but the soak"
 
 RUNS ?= 20
-repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUFFLED=1: each time in another order
-	@for run in $$(seq $(RUNS)); do \
-		echo "run $$run of $(RUNS)"; \
-		ANONML_ORDER=$(if $(SHUFFLED),$$run) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile || exit 1; \
-	done
+BESIDE ?= 0
+repeat: .venv/test .venv/demo   ## make test RUNS times, the first failure ends it; SHUFFLED=1: each time in another order; BESIDE=8: beside so many busy programs
+	@$(BIN)/python -m tests.repeat $(RUNS) --beside $(BESIDE) -- $(if $(DEMO),$(BIN)/anonml demo $(DEMO),\
+		env $(if $(SHUFFLED),ANONML_ORDER={run}) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile)
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
 	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
