@@ -56,7 +56,7 @@ if (form) {
     }
   };
   let reading = null;
-  form.addEventListener("input", (event) => {
+  const changed = (event) => {
     if (event.target.id === "epsilon") document.getElementById("epsilon-now").textContent = event.target.value;
     for (const short of document.querySelectorAll(`[data-short="${event.target.id}"]`)) {
       short.textContent = event.target.value.split("\n").map((line) => line.trim()).filter(Boolean).join(", ");
@@ -64,7 +64,9 @@ if (form) {
     if (event.target.type === "file" || event.target.name === "new_column") return;
     clearTimeout(waiting);
     waiting = setTimeout(() => { read(); look(); }, 700);
-  });
+  };
+  form.addEventListener("input", changed);
+  form.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") changed(event); });
   form.addEventListener("keydown", (event) => {
     const next = event.target.closest(".step")?.querySelector("a.next");
     if (event.key !== "Enter" || !next || event.target.type !== "text") return;

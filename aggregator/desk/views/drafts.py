@@ -21,7 +21,6 @@ from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
-from anon.protocols import consent_words
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
@@ -95,7 +94,7 @@ class DraftPages(DeskPage):
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
             onion=not is_loopback(self._serving), lower=lower_limit(manifest),
-            page=await asyncio.to_thread(page_of, manifest), heads=consent_words,
+            page=await asyncio.to_thread(page_of, manifest),
             has_form=self._drafts.fields(draft) is not None,
             asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )

@@ -22,7 +22,6 @@ from aggregator.lab.dry_round import DryRound, tried
 from aggregator.lab.sample_file import SampleColumn, sample_columns
 from aggregator.study.handout import TellerRequest, wheel
 from anon.errors import InvalidValue, Malformed
-from anon.protocols import consent_words
 from anon.study.features import USUAL_COHORT
 from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
@@ -178,7 +177,7 @@ def _places(fields: dict[str, str]) -> list[TellerPlace]:
 async def _read_draft(fields: dict[str, str]) -> dict[str, Any]:
     """The part of the page that follows each change: what is missing in each step, and what a student reads."""
     reading = await asyncio.to_thread(reading_of, fields)
-    return {"lacking": reading.lacking, "page": reading.page, "heads": consent_words}
+    return {"lacking": reading.lacking, "page": reading.page}
 
 
 def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:
