@@ -61,6 +61,11 @@ if (form) {
     for (const short of document.querySelectorAll(`[data-short="${event.target.id}"]`)) {
       short.textContent = event.target.value.split("\n").map((line) => line.trim()).filter(Boolean).join(", ");
     }
+    const row = event.target.closest(".columns tbody");
+    if (row) {
+      const cell = event.target.id.endsWith("_categories") ? row.querySelector(".ranged") : event.target.closest("td");
+      for (const note of cell ? cell.querySelectorAll(".fresh") : []) note.hidden = true;
+    }
     if (event.target.type === "file" || event.target.name === "new_column") return;
     clearTimeout(waiting);
     waiting = setTimeout(() => { read(); look(); }, 700);

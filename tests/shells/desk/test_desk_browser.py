@@ -129,7 +129,7 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
             ("#contact", "staff@example.org"),
             ("#label_says", "Whether you left"),
         ):
-            browser.find(f'#answer a[href="{field}"], .step a[href="{field}"]').click()
+            browser.find(f'#answer a[href="{field}"]').click()
             assert len(_seen_step(browser)) == 1
             browser.type(field, words)
             _go(browser, 4)
@@ -317,7 +317,9 @@ def test_each_step_is_short_and_the_students_page_follows_what_is_typed(
         assert "One noisy answer leaves, once." in student() and "Your hours per week" in student()
         Select(browser.find("#label")).select_by_value("income")
         browser.type("#positive", ">50K")
+        assert browser.find("#c0_says-hint").text == "To be corrected" and browser.find("#c1_says-hint").is_displayed()
         browser.type("#c0_says", "Your age in years")
+        assert not browser.find("#c0_says-hint").is_displayed() and browser.find("#c1_says-hint").is_displayed()
         wait.until(lambda _: "Your age in years" in student() and "its words are missing" in student())
         browser.type("#c5_categories", "Married\nNot married")
         assert browser.find("[data-short=c5_categories]").text == "Married, Not married"
