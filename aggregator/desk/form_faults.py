@@ -132,8 +132,8 @@ def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:
         yield FieldFault(f"c{others[0]}_use" if others else "sample", said, "A column to ask about")
     for column in asked_about(fields):
         if not column.says.strip():
-            said = _of_column(column, "says", "fill it in")
-            yield evolve(said, lacking=f"{column.name}, in words")
+            fault = _of_column(column, "says", "fill it in")
+            yield evolve(fault, lacking=f"{column.name}, in words")
 
 
 def _others(fields: Mapping[str, str]) -> bool:
