@@ -30,7 +30,7 @@ class AskedQuestion:
 
 @frozen
 class StudentPage:
-    """What a student reads of a study. Texts are empty, and `words` and `closes` None, where a draft does not tell yet.
+    """The texts that a student reads of a study. One that a draft lacks is empty, or None.
 
     `closes`: when enrolment closes, in unix seconds, if the study is published now.
     """
@@ -48,7 +48,7 @@ class StudentPage:
 
 @frozen
 class DraftReading:
-    """What a draft lacks in each step of the form, and the student's page of it."""
+    """The faults of a draft in each step of the form, and the student's page of it."""
 
     lacking: tuple[tuple[FieldFault, ...], ...]
     page: StudentPage

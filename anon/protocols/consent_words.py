@@ -1,6 +1,6 @@
 """The words of consent that follow from a study alone: a peer shows them to its owner, the desk to staff beforehand.
 
-What depends on an owner is not here: own values, budgets, limits and tellers known from before (`peer.rules.consent`).
+An owner's values, budgets, limits and tellers known from before are not here (`peer.rules.consent`).
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class FormPages(DraftPages):
         return self._html("outlook.html", request, **_told(fields, linted))
 
     async def form_reading(self, request: web.Request) -> web.Response:
-        """What each step lacks, and the student's page, as a fragment while somebody types."""
+        """The faults of each step and the student's page, as a fragment while somebody types."""
         fields, _ = await self._kept_fields(request)
         return self._html("reading.html", request, **await _read_draft(fields))
 
