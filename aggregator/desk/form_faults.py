@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aggregator.desk.form import TELLERS, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.desk.form_file import asked_about
@@ -31,10 +31,22 @@ LABELS: Mapping[str, str] = {
     "tellers": "Tellers, one a line: the name, then the address",
 }
 """The words above each field."""
+YES, NO = "Values that count as yes", "Values that count as no"
 COLUMN_LABELS: Mapping[str, str] = {
     "use": "Ask about it", "says": "In words", "low": "From", "high": "To", "bins": "Bins", "cuts": "Own cut points",
     "expects": "More of it goes with", "categories": "Categories",
 }
+STEPS: Sequence[tuple[str, frozenset[str]]] = (
+    ("What it is about", frozenset({"title", "purpose", "contact", "data_source"})),
+    ("What each person's data look like", frozenset({"sample", "label", "label_says", "positive", "negative", "rate"})),
+    (
+        "Who takes part, who adds it up, and when",
+        frozenset({"people", "minimum", "admission", "enrol", "collect", "adds", "tellers"}),
+    ),
+    ("Privacy, and what it leaves to be found", frozenset({"epsilon"})),
+)
+"""The head of each step of the form, and the fields in it. A column's fields are in the second one."""
+COLUMNS_STEP = 1
 _KEYS: Mapping[str, str] = {
     "label.name": "label", "label.description": "label_says", "label.query": "label", "label.positive": "positive",
     "label.negative": "negative", "label.positive, negative": "negative", "learning.base_rate": "rate",
@@ -57,15 +69,19 @@ _SAID: Mapping[str, str] = {
 """Words in place of those for whoever writes the file."""
 _FAULT = re.compile(r"study\.toml\.([a-z_.,\[\]0-9 ]+?): (.*)", re.DOTALL)
 _FEATURE = re.compile(r"features\[(\d+)\]\.(.*)")
+_COLUMN_FIELD = re.compile(r"c\d+_")
 _QUERY = re.compile(r"([a-z][a-z0-9_]*)\.query: ")
 
 
 @frozen
 class FieldFault:
-    """`field`: the id of the field that mends it, or nothing where the form has none. `says`: a sentence."""
+    """`field`: the id of the field that mends it, or nothing where the form has none. `says`: a sentence.
+
+    `lacking`: in a few words what an empty field lacks; nothing for other faults."""
 
     field: str
     says: str
+    lacking: str = ""
 
 
 def form_faults(fields: Mapping[str, str], faults: Sequence[str]) -> tuple[FieldFault, ...]:
@@ -81,30 +97,43 @@ def form_faults(fields: Mapping[str, str], faults: Sequence[str]) -> tuple[Field
     return tuple(found.values())
 
 
+def in_steps(faults: Iterable[FieldFault]) -> tuple[tuple[FieldFault, ...], ...]:
+    """The faults of each step of the form. One without a field is of the last step, which publishes."""
+    found: list[list[FieldFault]] = [[] for _ in STEPS]
+    for fault in faults:
+        of_step = (place for place, (_, fields) in enumerate(STEPS) if fault.field in fields)
+        found[COLUMNS_STEP if _COLUMN_FIELD.match(fault.field) else next(of_step, len(STEPS) - 1)].append(fault)
+    return tuple(map(tuple, found))
+
+
 def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:
     columns = columns_of(fields)
     for name in ("title", "purpose", "contact"):
         if not fields[name].strip():
-            yield FieldFault(name, f"{LABELS[name]}: fill it in; people read it before they say yes")
+            yield FieldFault(name, f"{LABELS[name]}: fill it in; people read it before they say yes", LABELS[name])
     if not columns:
-        yield FieldFault("sample", "Sample file: read the columns of one, or name the columns one by one")
+        yield FieldFault("sample", "Sample file: read the columns of one, or name the columns one by one", "Columns")
         return
     if not fields["label"].strip():
-        yield FieldFault("label", f"{LABELS['label']}: choose one")
+        yield FieldFault("label", f"{LABELS['label']}: choose one", LABELS["label"])
     if not fields["label_says"].strip():
-        yield FieldFault("label_says", "What you want to predict, in words: fill it in")
+        predicted = "What you want to predict, in words"
+        yield FieldFault("label_says", f"{predicted}: fill it in", predicted)
     if not lines_of(fields["positive"]):
-        yield FieldFault("positive", "Values that count as yes: write at least one")
+        yield FieldFault("positive", f"{YES}: write at least one", YES)
     elif fields["label"].strip() and not _others(fields):
-        yield FieldFault("negative", "Values that count as no: write at least one")
+        yield FieldFault("negative", f"{NO}: write at least one", NO)
     if fields["adds"] == TELLERS and len(tellers_in(fields)) < FEWEST_TELLERS:
-        yield FieldFault("tellers", "Tellers: name at least two, or choose answers that are changed at random")
+        said = "Tellers: name at least two, or choose answers that are changed at random"
+        yield FieldFault("tellers", said, "Two tellers")
     if not asked_about(fields):
         others = [column.number for column in columns if column.name != fields["label"]]
-        yield FieldFault(f"c{others[0]}_use" if others else "sample", "Ask about at least one column, and tick it")
+        said = "Ask about at least one column, and tick it"
+        yield FieldFault(f"c{others[0]}_use" if others else "sample", said, "A column to ask about")
     for column in asked_about(fields):
         if not column.says.strip():
-            yield _of_column(column, "says", "fill it in")
+            fault = _of_column(column, "says", "fill it in")
+            yield evolve(fault, lacking=f"{column.name}, in words")
 
 
 def _others(fields: Mapping[str, str]) -> bool:

@@ -13,6 +13,7 @@ from aggregator.protocols.contract import PartScore
 from aggregator.protocols.estimates import EstimateRow
 from anon.kit.page.gate import FORM_FIELD
 from anon.kit.page.rendering import qr_drawing, templates_of
+from anon.protocols import consent_words
 from anon.text.instants import instant
 
 
@@ -23,6 +24,7 @@ def environment() -> Environment:
     environment.filters |= {"moment": instant, "qr": qr_drawing}
     environment.globals["whisker"] = whisker
     environment.globals["mean_auc"] = mean_auc
+    environment.globals["heads"] = consent_words
     return environment
 
 

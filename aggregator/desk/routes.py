@@ -42,6 +42,8 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST", "/form/columns", "form_columns", "The form with a sample file's columns.", _FORM, uploads=True),
     Endpoint("POST", "/form/outlook", "form_outlook", "What to expect, as a fragment, while the slider moves.", _FORM,
              uploads=True),
+    Endpoint("POST", "/form/reading", "form_reading", "What each step lacks, and what students read, as a fragment.",
+             _FORM, uploads=True),
     Endpoint("POST", "/form/tellers", "form_tellers", "The form with the tellers that answer.", _FORM, uploads=True),
     Endpoint("POST", "/form/round", "form_round", "The form after a round of made-up people with its tellers.", _FORM,
              uploads=True),

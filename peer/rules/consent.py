@@ -21,6 +21,7 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.consent_words import among_few, to_check
 from anon.protocols.cost_words import Amount, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
@@ -38,9 +39,9 @@ from peer.rules.durations import text_of
 from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
-from peer.rules.limits import SAFE, BudgetLimit, among_few, demand_limits, enough
+from peer.rules.limits import SAFE, BudgetLimit, demand_limits, enough
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
-from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
+from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words
 
 EVERY = "*"
 """In place of the designs that a policy allows: all that the program knows, also those that a later one will."""

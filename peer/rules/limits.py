@@ -21,18 +21,6 @@ from anon.values import frozen
 from peer.rules.ledger import Ledger
 
 
-def among_few(least: int, admission: str) -> tuple[Sentence, ...]:
-    """The sentence on a study that goes on for its owner among fewer than a home begins with; none for others.
-
-    Where anybody can enrol nothing is said: there no number of people is one to hide among.
-    """
-    if least >= USUAL_COHORT or admission == "open":
-        return ()
-    return (say(
-        "This study goes on for you among as few as {least} people. So few are little to hide among.", least=least
-    ),)
-
-
 def fewer_demanded(before: int, after: int) -> tuple[Sentence, ...]:
     """The sentence on a limit that is lowered below what a home begins with; none for other changes."""
     if after >= min(before, USUAL_COHORT):

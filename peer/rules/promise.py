@@ -10,7 +10,8 @@ from typing import Final
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
-from anon.protocols.cost_words import epsilon_of, percent
+from anon.protocols.consent_words import plain_cost
+from anon.protocols.cost_words import percent
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, Term, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
@@ -182,36 +183,6 @@ def _central(
             **counted,
         ),
     )
-
-
-def plain_cost(manifest: Manifest, charge: Charge) -> tuple[Sentence, ...]:
-    """The one epsilon of a study whose results are noisy, and what it allows; with a delta in exact words."""
-    epsilon, moved = format_epsilon(epsilon_of(manifest)), odds_moved(epsilon_of(manifest))
-    if charge.measure is not Measure.ZCDP and charge.unit is Unit.RECORD:
-        return (say(
-            "Epsilon {epsilon} about each record of yours, of what is published. Whatever anyone believed about one "
-            "record, the odds of it {moved}.",
-            epsilon=epsilon,
-            moved=moved,
-        ),)
-    if charge.measure is not Measure.ZCDP:
-        return (
-            say("Epsilon {epsilon}, of what is published.", epsilon=epsilon),
-            say("Whatever anyone believed about you, the odds of it {moved}.", moved=moved),
-        )
-    if charge.unit is Unit.RECORD:
-        return (say(
-            "Epsilon {epsilon} about each record of yours, of what is published. Had one record been another, the "
-            "chances of whatever is published {moved}, and by one in a million more.",
-            epsilon=epsilon,
-            moved=moved,
-        ),)
-    return (say(
-        "Epsilon {epsilon} about you, of what is published. Had your answers been others, the chances of whatever is "
-        "published {moved}, and by one in a million more.",
-        epsilon=epsilon,
-        moved=moved,
-    ),)
 
 
 def _narrowed(manifest: Manifest) -> tuple[Sentence, ...]:

@@ -73,30 +73,6 @@ def named_tellers(manifest: Manifest, known: KnownTellers) -> tuple[NamedTeller,
     return tuple(found)
 
 
-def to_check(spare: bool) -> tuple[Sentence, ...]:
-    """On what the promise rests, and what its owner can do about that."""
-    rests = say(
-        "The promise rests on one of these tellers: its operator keeps the shares to itself and works with none of the "
-        "others."
-    )
-    if spare:
-        rests = say(
-            "The promise rests on two of these tellers: their operators keep the shares to themselves and do not work "
-            "together."
-        )
-    return (
-        rests,
-        say(
-            "The aggregator chose them. Nothing here can check who they are: one person, or the aggregator, could run "
-            "all of them under these names."
-        ),
-        say(
-            "You can check it. Each teller publishes its words itself, in a place that the aggregator does not "
-            "control. Compare them. Different words, or none to be found: count that teller as the aggregator's."
-        ),
-    )
-
-
 def other_words(teller: NamedTeller) -> Sentence:
     """The warning about a known name with a new key."""
     return say(

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from anon.kit.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.ldp import SCALE, format_epsilon, odds_moved
 from anon.machine.extras import install
+from anon.protocols import consent_words
 from anon.protocols.cost_words import percent
 from anon.protocols.words import Probability
 from anon.text.foreign import Marked, paragraphs, whole_place
@@ -38,6 +39,7 @@ def environment() -> Environment:
     environment.filters |= {"capital": _spoken(_capital), "paragraphs": paragraphs}
     environment.filters |= {"percent": percent}
     environment.globals["reads_codes"] = available()
+    environment.globals["heads"] = consent_words
     environment.globals["install_qr"] = install("qr")
     return environment
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from aggregator.desk.form import BEGINNING, TRIAL_FIELDS, columns_of, fields_of
-from aggregator.desk.form_faults import COLUMN_LABELS, LABELS
+from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, STEPS
 from aggregator.desk.form_file import TABLE
 from aggregator.desk.rendering import environment
+from aggregator.desk.student_page import reading_of
 from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
@@ -65,8 +66,10 @@ def promise(page: str) -> str:
 
 def form() -> str:
     fields = fields_of({})
+    reading = reading_of(fields)
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
+        steps=[head for head, _ in STEPS], lacking=reading.lacking, page=reading.page,
         yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
         cuts_by_itself=lambda _column: "", share=None,
         usual_minimum=USUAL_COHORT, answered=False, edited=False, asked=DryRound(()), linted=None,

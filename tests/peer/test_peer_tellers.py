@@ -109,7 +109,7 @@ async def test_the_page_has_them_before_the_question(tmp_path: Path) -> None:
     ("spare", "rests"), [(False, "The promise rests on one of these"), (True, "The promise rests on two of these")]
 )
 def test_the_sentence_says_on_how_many_the_promise_rests(spare: bool, rests: str) -> None:
-    from peer.rules.tellers import to_check
+    from anon.protocols.consent_words import to_check
 
     assert to_check(spare)[0].startswith(rests)
 

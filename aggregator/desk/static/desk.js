@@ -40,11 +40,56 @@ if (form) {
       if (error.name !== "AbortError") shown.textContent = "The desk does not answer; what you typed is still here.";
     }
   };
-  form.addEventListener("input", (event) => {
+  const read = async () => {
+    if (reading) reading.abort();
+    reading = new AbortController();
+    const sent = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
+    try {
+      const answer = await fetch(form.dataset.reading, { method: "POST", body: sent, signal: reading.signal });
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const fresh of page.querySelectorAll("[data-part]")) {
+        document.querySelector(`[data-part="${fresh.dataset.part}"]`).replaceChildren(...fresh.childNodes);
+      }
+    } catch {
+      // A newer change is read instead, or the desk ended; the outlook says so.
+    }
+  };
+  let reading = null;
+  const changed = (event) => {
     if (event.target.id === "epsilon") document.getElementById("epsilon-now").textContent = event.target.value;
+    for (const short of document.querySelectorAll(`[data-short="${event.target.id}"]`)) {
+      short.textContent = event.target.value.split("\n").map((line) => line.trim()).filter(Boolean).join(", ");
+    }
+    const row = event.target.closest(".columns tbody");
+    if (row) {
+      const cell = event.target.id.endsWith("_categories") ? row.querySelector(".ranged") : event.target.closest("td");
+      for (const note of cell ? cell.querySelectorAll(".fresh") : []) note.hidden = true;
+    }
+    if (event.target.type === "file" || event.target.name === "new_column") return;
     clearTimeout(waiting);
-    if (event.target.type !== "file" && event.target.name !== "new_column") waiting = setTimeout(look, 700);
+    waiting = setTimeout(() => { read(); look(); }, 700);
+  };
+  form.addEventListener("input", changed);
+  form.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") changed(event); });
+  form.addEventListener("keydown", (event) => {
+    const next = event.target.closest(".step")?.querySelector("a.next");
+    if (event.key !== "Enter" || !next || event.target.type !== "text") return;
+    event.preventDefault();
+    next.click();
   });
+  const atStep = () => {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const step = (target && target.closest(".step")) || document.getElementById("step-1");
+    for (const link of form.querySelectorAll(".steps a")) {
+      if (link.hash === `#${step.id}`) link.setAttribute("aria-current", "step");
+      else link.removeAttribute("aria-current");
+    }
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  };
+  addEventListener("hashchange", atStep);
+  atStep();
+  if (!matchMedia("(min-width: 72rem)").matches) form.querySelector(".student").open = false;
 }
 
 const sample = document.getElementById("sample");
@@ -70,7 +115,7 @@ if (label) {
     for (const box of document.querySelectorAll("input[data-column]")) {
       const predicted = box.dataset.column === label.value;
       if (predicted) box.checked = false;
-      box.closest("p").querySelector(".note").hidden = !predicted;
+      box.closest("th").querySelector(".predicted").hidden = !predicted;
     }
     const yes = document.getElementById("positive");
     if (!yes.value.trim()) yes.value = label.selectedOptions[0].dataset.yes || "";

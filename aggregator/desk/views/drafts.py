@@ -14,13 +14,13 @@ from aggregator.app import AggregatorApp
 from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.form import expected_people, fields_of
+from aggregator.desk.student_page import page_of
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
 from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
-from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
@@ -94,7 +94,7 @@ class DraftPages(DeskPage):
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
             onion=not is_loopback(self._serving), lower=lower_limit(manifest),
-            summary=protocol_of(manifest).summary(manifest), odds=protocol_of(manifest).odds(manifest),
+            page=await asyncio.to_thread(page_of, manifest),
             has_form=self._drafts.fields(draft) is not None,
             asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )

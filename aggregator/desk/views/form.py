@@ -12,8 +12,9 @@ from aiohttp import web
 from aggregator.desk import editor as editing
 from aggregator.desk import form, form_file
 from aggregator.desk.drafts import Drafts
-from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, form_faults
+from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, STEPS, form_faults
 from aggregator.desk.form_file import TABLE, even_cuts, length_of, text_of
+from aggregator.desk.student_page import reading_of
 from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
@@ -40,7 +41,7 @@ class FormPages(DraftPages):
             fields = self._drafts.of_study(like)
         if (draft or like) and fields is None:
             raise web.HTTPNotFound(reason="no such draft here")
-        return self._form(request, draft or Drafts.new(), form.fields_of(fields or {}))
+        return await self._form(request, draft or Drafts.new(), form.fields_of(fields or {}))
 
     async def form_columns(self, request: web.Request) -> web.Response:
         """The form with the columns of a sample file, and one that was named."""
@@ -49,31 +50,36 @@ class FormPages(DraftPages):
             column = SampleColumn(sanitised(named), False)
             fields = form.with_columns({**fields, "read": f"The column {column.name} was added."}, [column])
             self._drafts.keep_fields(draft, fields)
-        return self._form(request, draft, fields, answered=True)
+        return await self._form(request, draft, fields, answered=True)
 
     async def form_check(self, request: web.Request) -> web.Response:
         """The form with what to expect of the study."""
         fields, draft = await self._kept_fields(request)
-        return self._form(request, draft, fields, await self._expected(fields, draft), answered=True)
+        return await self._form(request, draft, fields, await self._expected(fields, draft), answered=True)
 
     async def form_tellers(self, request: web.Request) -> web.Response:
         """The form with the words of each teller that answers, or why it does not."""
         fields, draft = await self._kept_fields(request)
         asked = DryRound(await self._aggregator.ask_tellers(_places(fields)))
-        return self._form(request, draft, fields, answered=True, asked=asked)
+        return await self._form(request, draft, fields, answered=True, asked=asked)
 
     async def form_round(self, request: web.Request) -> web.Response:
         """The form with what became of a round of made-up people."""
         fields, draft = await self._kept_fields(request)
         places = _places(fields)
         asked = await tried(places, self._aggregator) if places else NOT_ASKED
-        return self._form(request, draft, fields, answered=True, asked=asked)
+        return await self._form(request, draft, fields, answered=True, asked=asked)
 
     async def form_outlook(self, request: web.Request) -> web.Response:
         """The same as a fragment, while the slider moves."""
         fields, draft = await self._kept_fields(request)
         linted = await self._expected(fields, draft)
         return self._html("outlook.html", request, **_told(fields, linted))
+
+    async def form_reading(self, request: web.Request) -> web.Response:
+        """The faults of each step and the student's page, as a fragment while somebody types."""
+        fields, _ = await self._kept_fields(request)
+        return self._html("reading.html", request, **await _read_draft(fields))
 
     async def form_mail(self, request: web.Request) -> web.Response:
         """The mail to those who are asked to be a teller."""
@@ -107,7 +113,7 @@ class FormPages(DraftPages):
         text = text_of(fields)
         linted = await self._linted(text, draft)
         if linted.proposal is None or linted.manifest is None:
-            return self._form(request, draft, fields, linted, answered=True)
+            return await self._form(request, draft, fields, linted, answered=True)
         self._drafts.keep_written(draft, text)
         return await self._confirmed(request, text, linted, linted.proposal, linted.manifest, draft)
 
@@ -128,7 +134,7 @@ class FormPages(DraftPages):
             people = None
         return await self._judged(text_of(form.with_unnamed_tellers(fields)), draft, people)
 
-    def _form(
+    async def _form(
         self,
         request: web.Request,
         draft: str,
@@ -144,6 +150,7 @@ class FormPages(DraftPages):
             fields=fields,
             columns=form.columns_of(fields),
             labels=LABELS,
+            steps=[head for head, _ in STEPS],
             column_labels=COLUMN_LABELS,
             yes_among=form.yes_among,
             trial=form.trial_fields(fields),
@@ -156,6 +163,7 @@ class FormPages(DraftPages):
             asked=asked,
             edited=self._drafts.edited(draft),
             **_told(fields, linted),
+            **await _read_draft(fields),
         )
 
 
@@ -164,6 +172,12 @@ def _places(fields: dict[str, str]) -> list[TellerPlace]:
         return [TellerPlace(name, address) for name, address in form.tellers_in(fields)]
     except InvalidValue as fault:
         raise Malformed(f"tellers: {fault}") from None
+
+
+async def _read_draft(fields: dict[str, str]) -> dict[str, Any]:
+    """The part of the page that follows each change: what is missing in each step, and what a student reads."""
+    reading = await asyncio.to_thread(reading_of, fields)
+    return {"lacking": reading.lacking, "page": reading.page}
 
 
 def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:

@@ -14,20 +14,20 @@ from anon.kit.page.gate import FORM_FIELD
 from anon.ldp import nano
 from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
+from anon.protocols.consent_words import among, consent_words
 from anon.protocols.registry import protocol_of
-from anon.protocols.words import truest
 from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
 from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated, records_in
-from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
+from peer.rules.consent import Policy, explain, is_short, time_to_send
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
-from peer.rules.limits import among_few, fewer_demanded
-from peer.rules.promise import plain_cost, too_few_records
+from peer.rules.limits import fewer_demanded
+from peer.rules.promise import too_few_records
 from peer.rules.tellers import other_words
 from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text, form_whole
@@ -178,27 +178,25 @@ async def consent(request: web.Request) -> web.StreamResponse:
         request,
         "consent.html",
         sheet=sheet,
-        trust=trust(manifest, ()),
+        words=await site.threads.asked(consent_words, manifest),
         letters=about_letters(manifest),
         warning=other_words,
         manifest=manifest,
         address=_where(invite, manifest),
         kinds=kinds,
-        picture=truest(kinds),
         own=await site.own(manifest.tables),
         answers=answers,
         few=few,
         earlier=earlier_studies(parts_of(ledger, site.reach.status()), invite.key, invite.study),
         local=sheet.charge.budget == LOCAL,
         cost=sheet.cost,
-        plain=plain_cost(manifest, sheet.charge),
         meter=meter(ledger, sheet.charge.budget),
         qr_text=study_code(invite.study),
         central=await site.threads.asked(_central, manifest) if sheet.charge.budget == LOCAL else (),
         window=time_to_send(manifest),
         short=is_short(manifest),
         own_minimum=_own_minimum(site.reach.policy()),
-        among_few=among_few(sheet.minimum_cohort, sheet.admission),
+        among=among(sheet.minimum_cohort, sheet.admission),
         place=f"/invite/{invite.study.hex()}",
     )
 

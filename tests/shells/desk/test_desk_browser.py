@@ -88,6 +88,16 @@ def _wordy(text: str) -> str:
     )
 
 
+def _go(browser: Browser, step: int) -> None:
+    """To a step of the form, by the list of them."""
+    browser.find(f'.steps a[href="#step-{step}"]').click()
+
+
+def _seen_step(browser: Browser) -> list[str]:
+    """The heads of the steps that are shown."""
+    return [one.text for one in browser.driver.find_elements("css selector", ".step > h2") if one.is_displayed()]
+
+
 def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp_path: Path) -> None:
     look = Looker(browser, axe, "desk-", scripts=False)
     with staffed(tmp_path) as staff:
@@ -103,19 +113,26 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
             "hours,forum,left_course\n" + "".join(f"{n},{('never', 'often')[n % 2]},{n % 2}\n" for n in range(40))
         )
         browser.type("#title", "Leaving a course")
+        browser.find("#step-1 a.next").click()
+        assert _seen_step(browser) == ["2. What each person's data look like"]
         browser.find("#sample").send_keys(str(sample))
         browser.press("Read the columns")
         Select(browser.find("#label")).select_by_value("left_course")
         browser.type("#positive", "1")
+        _go(browser, 4)
         browser.press("See what to expect")
         assert "The study is not complete yet" in browser.text and "in words: fill it in" in browser.text
+        assert _seen_step(browser) == ["4. Privacy, and what it leaves to be found"]
         look.look("2b-form-faults")
         for field, words in (
             ("#purpose", "To help in time."),
             ("#contact", "staff@example.org"),
             ("#label_says", "Whether you left"),
         ):
+            browser.find(f'#answer a[href="{field}"]').click()
+            assert len(_seen_step(browser)) == 1
             browser.type(field, words)
+            _go(browser, 4)
         browser.press("See what to expect")
         assert "100 people are enough for this study at epsilon 2" in browser.text, "forum tells all in that file"
         look.look("2c-form")
@@ -214,6 +231,7 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         browser.press("New study")
         for field, words in (("#title", "Leaving"), ("#purpose", "To help."), ("#contact", "staff@example.org")):
             browser.type(field, words)
+        _go(browser, 2)
         sample = tmp_path / "sample.csv"
         sample.write_text("hours,left\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
         browser.find("#sample").send_keys(str(sample))
@@ -223,6 +241,7 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         assert browser.text.count("nobody is asked about it") == 1
         browser.type("#positive", "1")
         browser.type("#label_says", "Whether you left")
+        _go(browser, 4)
         wait = WebDriverWait(browser.driver, 90, poll_frequency=0.2)
         wait.until(lambda _: "at epsilon 2." in browser.find("#outlook").text)
         browser.find("#epsilon").send_keys(Keys.ARROW_RIGHT * 4)
@@ -236,6 +255,7 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
             browser.find("#epsilon").get_attribute("value") == "3"
             and browser.find("#positive").get_attribute("value") == "1"
         )
+        _go(browser, 4)
         browser.press("Publish …")
         wait.until(lambda _: "at epsilon 3" in browser.find("#forecast").text)
 
@@ -245,6 +265,7 @@ def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(bro
         browser.view(1280, "light")
         browser.open(desk.link)
         browser.press("New study")
+        _go(browser, 3)
         browser.type("#enrol", "5m")
         figures = ("#minimum", "#enrol", "#collect")
         for pace, shown in (("trial", ["2", "5m", "30s"]), ("", ["100", "5m", "3"])):
@@ -259,6 +280,79 @@ def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(bro
         wait.until(lambda _: "its result appears here by itself" not in browser.text)
         assert browser.find("[data-live=audit] li").text
         assert browser.driver.execute_script("return performance.timeOrigin") == before, "no other page was loaded"
+
+
+CENSUS = "age,education_num,hours_per_week,capital_gain,sex,marital_status,workclass,income\n" + "".join(
+    f"{20 + n},{n % 14 + 3},{n % 50 + 10},{n * n},{('Male', 'Female')[n % 2]},"
+    f"{('Married', 'Never-married', 'Divorced')[n % 3]},{('Private', 'Self-employed', 'Government')[n % 3]},"
+    f"{('<=50K', '>50K')[n % 4 == 0]}\n"
+    for n in range(60)
+)
+HIGHEST = 2000
+
+
+def test_each_step_is_short_and_the_students_page_follows_what_is_typed(
+    browser: Browser, axe: str, tmp_path: Path
+) -> None:
+    """With a sample of eight columns, of which each has a row of the table."""
+    (tmp_path / "census.csv").write_text(CENSUS)
+    wait = WebDriverWait(browser.driver, 30, poll_frequency=0.1)
+
+    def student() -> str:
+        return browser.find("[data-part=student]").text
+
+    look = Looker(browser, axe, "desk-step-", widths=(320, 1280))
+    with staffed(tmp_path) as desk:
+        browser.view(1280, "light")
+        browser.open(desk.link)
+        browser.press("New study")
+        assert "The title is missing" in student() and "What leaves your machine" not in student()
+        browser.type("#title", "Who earns more")
+        wait.until(lambda _: "Who earns more" in student() and "2 to do" in browser.find("[data-part=count-1]").text)
+        browser.find("#title").send_keys(Keys.ENTER)
+        assert _seen_step(browser) == ["2. What each person's data look like"]
+        assert browser.find(".steps [aria-current=step]").text == "What each person's data look like"
+        browser.find("#sample").send_keys(str(tmp_path / "census.csv"))
+        browser.until_seen("#label")
+        assert "One noisy answer leaves, once." in student() and "Your hours per week" in student()
+        Select(browser.find("#label")).select_by_value("income")
+        browser.type("#positive", ">50K")
+        assert browser.find("#c0_says-hint").text == "To be corrected" and browser.find("#c1_says-hint").is_displayed()
+        browser.type("#c0_says", "Your age in years")
+        assert not browser.find("#c0_says-hint").is_displayed() and browser.find("#c1_says-hint").is_displayed()
+        wait.until(lambda _: "Your age in years" in student() and "its words are missing" in student())
+        browser.type("#c5_categories", "Married\nNot married")
+        assert browser.find("[data-short=c5_categories]").text == "Married, Not married"
+        Select(browser.find("#c5_kind")).select_by_value("numeric")
+        assert browser.find("#c5_low").is_displayed() and not browser.find("#c5_categories").is_displayed()
+        Select(browser.find("#c5_kind")).select_by_value("categorical")
+        browser.type("#c0_cuts", "30,50 70")
+        wait.until(lambda _: "age, Own cut points" in browser.find("[data-part=lacking-2]").text)
+        _go(browser, 4)
+        browser.press("See what to expect")
+        browser.find('#answer a[href="#c0_cuts"]').click()
+        assert browser.find("#c0_cuts").is_displayed(), "a fault opens the fold that its field is in"
+        browser.type("#c0_cuts", "30 50")
+        _go(browser, 3)
+        Select(browser.find("#adds")).select_by_value("tellers")
+        wait.until(lambda _: "The promise rests on one of these tellers" in student())
+        heights = []
+        for step in range(1, 5):
+            browser.view(1280, "light")
+            _go(browser, step)
+            assert len(_seen_step(browser)) == 1
+            heights.append(browser.driver.execute_script("return document.documentElement.scrollHeight"))
+        for step in range(1, 5):
+            _go(browser, step)
+            look.look(f"{step}")
+        browser.view(320, "light")
+        browser.open(f"{desk.desk.origin}/")
+        browser.press("Go on in the form")
+        assert not browser.find("[data-part=student]").is_displayed(), "on a phone it is a fold below"
+        browser.find(".student > summary").click()
+        assert browser.find("[data-part=student]").is_displayed()
+    print("heights of the steps at 1280 px:", heights)
+    assert max(heights) <= HIGHEST and not look.faults, "\n".join([str(heights), *look.faults])
 
 
 async def _enrolling(staff: Staffed) -> str:

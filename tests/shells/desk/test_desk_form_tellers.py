@@ -82,7 +82,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert draft is not None
         assert "such as the students' council and the library" in said
         assert "Ask them first" in said and "answers:" not in said
-        assert said.index("Mail to the tellers") < said.index("Sample file"), "asking comes first in time"
+        assert said.index("ask two tellers early") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed
@@ -104,7 +104,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         asking = words_of((await desk.post("/form/publish", draft=draft[1], **fields(people="300"))).text)
         assert f"Student council (program at 127.0.0.1:9000 ): {first}" in asking
         assert f"127.0.0.1:9001 ): {second}" in asking
-        assert "What students read before they say yes" in asking and "hours: Your hours" in asking
+        assert "What students read before they say yes" in asking and "hours : Your hours" in asking
         assert "staff@example.org" in asking and "Whether you left the course" in asking
         await desk.post("/studies", draft=draft[1], text=text_of(fields()), reach="loopback")
         (live,) = app.studies()

@@ -159,7 +159,7 @@ async def test_the_consent_screen_says_all_that_it_must(page: Visited) -> None:
     for said in (
         manifest.title, manifest.purpose, manifest.contact, "Your age.", "How much coffee you drink.", "You are tired.",
         words(page.aggregator.study), "Epsilon 2 of your lifetime budget", "10 left of your budget this study needs 2",
-        "cannot be called back", "None that you joined", "that you take part is visible",
+        "cannot be called back", "None that you joined", "That you take part is visible",
         "This is no part of what you say yes to", "Of people with your answer, about ", "SELECT cups FROM person",
     ):
         assert said in got.words, said
