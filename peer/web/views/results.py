@@ -18,6 +18,7 @@ from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
 from peer.web.languages import current, localised
+from peer.web.model_chart import chart_of
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
@@ -78,6 +79,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         unfit=await site.threads.asked(local.unfit, model, site.data_path),
         caution=local.caution(model),
         belief=local.belief(model),
+        chart=await site.threads.asked(chart_of, model, predicted.values),
         place=path,
     )
 
