@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from anon.errors import Refused
+from anon.protocols.models.chart import chart_of
 from anon.text.sentences import say
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
@@ -18,7 +19,6 @@ from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
 from peer.web.languages import current, localised
-from peer.web.model_chart import chart_of
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
 from anon.errors import Refused
+from anon.protocols.models.chart import chart_of
 from anon.protocols.models.published import PublishedModel
 from anon.text.sentences import say
 from anon.transparency.documents import find
@@ -21,7 +22,6 @@ from peer.store.records import Study
 from peer.store.summaries import parts_of
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
-from peer.web.model_chart import chart_of
 from peer.web.site import LIVE, SITE, Site
 from peer.web.study_text import STATES, meter, other_budgets, receipt_line, sendings
 
@@ -38,7 +38,7 @@ async def home(request: web.Request) -> web.Response:
     if landing:
         return site.onward(request, landing)
     statuses = site.reach.status()
-    asking = [] if site.paired else [told for found in site.asking for told in found(site.data_path.parent)]
+    asking = site.waiting_elsewhere()
     if not (statuses or site.invites or asking or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now, ledger = site.now(), site.reach.budget()

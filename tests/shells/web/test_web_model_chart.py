@@ -1,4 +1,4 @@
-"""What the group's model says, answer by answer: on a study's page and beside the prediction, drawn on this machine."""
+"""The group's model, answer by answer: on a study's page and beside the prediction, drawn on this machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from attrs import evolve
 
 from anon.protocols.categories import Value
+from anon.protocols.models.chart import MOST_ANSWERS, MOST_FEATURES, ModelChart, chart_of
 from anon.protocols.models.ensemble import EnsembleModel, GroupModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model, ModelTable, from_json
 from peer.data.importing import import_rows
 from peer.web.languages import COOKIE
-from peer.web.model_chart import MOST_ANSWERS, MOST_FEATURES, ModelChart, chart_of
 from peer.web.site import LIVE
 from tests.support.browsing_model import model_of
 from tests.support.linear import CLASS, LOG, NUMBER

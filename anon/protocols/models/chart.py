@@ -158,9 +158,9 @@ def _of_columns(model: LinearModel | EnsembleModel, own: Mapping[str, Value] | N
         edges = _edges(column)
         answers: list[Value] = [*(column.value(middle) for middle in _MIDDLES), None]
         scores = [model.predict({feature.name: answer}) for answer in answers]
-        figures = [_percent(one.probability) if one.value is None else Figure(f"{one.value:.4g}") for one in scores]
+        figures = [_percent(at.probability) if at.value is None else Figure(f"{at.value:.4g}") for at in scores]
         names = [*(between(edges, place) for place in range(len(_MIDDLES))), _NOT_KNOWN]
-        rows = list(zip(names, [one.probability for one in scores], figures, strict=True))
+        rows = list(zip(names, [at.probability for at in scores], figures, strict=True))
         place = None if own is None else _part(edges, own.get(feature.name))
         found.append(_chart(feature, rows, place))
     return found
