@@ -97,10 +97,8 @@ def lint(
     verdict, *reasons = [line for outlook in outlooks for line in outlook.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
-        for language, pieces in untranslated(manifest).items():
-            missing = ", ".join(pieces)
-            Terminal().print(f"texts.{language}: left out: {missing}; who reads {language} gets these in the main text")
-        for line in (*reasons, *map(inline, (*expected_of(manifest), *suggested_cuts(manifest, cohort)))):
+        said = (*untranslated(manifest), *expected_of(manifest), *suggested_cuts(manifest, cohort))
+        for line in (*reasons, *map(inline, said)):
             Terminal().print(line)
 
 

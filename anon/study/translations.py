@@ -98,7 +98,7 @@ class Worded(str):
         made.language = language
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:
+    def __getnewargs__(self) -> Any:
         """The parts, for copies between processes."""
         return str.__str__(self), self.language
 
@@ -128,8 +128,9 @@ def wording(study: Manifest, reader: str = "") -> Wording:
         return Worded(other, chosen.language) if chosen and other else Worded(main, study.language)
 
     pieces = {name: told(getattr(study, name), getattr(chosen, name, "")) for name in PIECES}
-    asked = (study.label, *study.features)
-    words = {about.name: told(about.description, found.get(about.name, "")) for about in asked}
+    asked = [(study.label.name, study.label.description)]
+    asked += [(feature.name, feature.description) for feature in study.features]
+    words = {name: told(description, found.get(name, "")) for name, description in asked}
     return Wording(pieces["title"], pieces["purpose"], pieces["data_source"], words)
 
 
@@ -170,14 +171,15 @@ def _pieces(text: Translation) -> Iterator[str]:
     yield from (words.description for words in text.words)
 
 
-def untranslated(study: Manifest) -> dict[str, tuple[str, ...]]:
-    """By language, the pieces that a reader of it gets in the main text: for who writes the study."""
+def untranslated(study: Manifest) -> tuple[str, ...]:
+    """A line for each language that lacks a piece, for who writes the study: its reader gets the main text there."""
     asked = [study.label.name, *(feature.name for feature in study.features)]
-    found = {}
+    found = []
     for text in study.texts:
         told = {words.name for words in text.words}
         missing = [name for name in PIECES if getattr(study, name) and not getattr(text, name)]
         missing += [f"words.{name}" for name in asked if name not in told]
         if missing:
-            found[text.language] = tuple(missing)
-    return found
+            pieces, code = ", ".join(missing), text.language
+            found.append(f"texts.{code}: left out: {pieces}; who reads {code} gets the main text there")
+    return tuple(found)
