@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from attrs import evolve, field
 
@@ -16,9 +16,6 @@ from anon.errors import InvalidValue
 from anon.study.features import Feature, Label, demand_line, demand_plain
 from anon.study.structuring import LEFT_OUT, kind_of
 from anon.values import frozen
-
-if TYPE_CHECKING:
-    from anon.study.manifest import Manifest
 
 LANGUAGE_PATTERN: Final = "^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$"
 """Of a language's code, such as de or pt-br: a BCP 47 tag in small letters."""
@@ -87,7 +84,7 @@ class Translation:
         return str(getattr(self, name))
 
 
-class Worded(str):
+class StudyText(str):
     """A study's text and the code of its language, empty where the study does not say it."""
 
     language: str
@@ -103,14 +100,33 @@ class Worded(str):
         return str.__str__(self), self.language
 
 
+class TranslatedStudy(Protocol):
+    """A manifest, as far as its texts go."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def purpose(self) -> str: ...
+    @property
+    def data_source(self) -> str: ...
+    @property
+    def label(self) -> Label: ...
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def texts(self) -> tuple[Translation, ...]: ...
+
+
 @frozen
 class Wording:
-    """The texts of a study for a reader of one language, each a `Worded`. `words`: of the label and the features."""
+    """The texts of a study for a reader of one language, each a `StudyText`. `words`: of the label and the features."""
 
-    title: Worded
-    purpose: Worded
-    data_source: Worded
-    words: dict[str, Worded]
+    title: StudyText
+    purpose: StudyText
+    data_source: StudyText
+    words: dict[str, StudyText]
 
     @property
     def languages(self) -> frozenset[str]:
@@ -119,15 +135,15 @@ class Wording:
         return frozenset(text.language for text in found if text)
 
 
-def wording(study: Manifest, reader: str = "") -> Wording:
+def wording(study: TranslatedStudy, reader: str = "") -> Wording:
     """The study's texts in the reader's language where they are there; every other piece in the main text."""
     chosen = _chosen(study.texts, reader)
     found = {words.name: words.description for words in chosen.words} if chosen else {}
 
-    def told(main: str, other: str) -> Worded:
-        return Worded(other, chosen.language) if chosen and other else Worded(main, study.language)
+    def told(main: str, other: str) -> StudyText:
+        return StudyText(other, chosen.language) if chosen and other else StudyText(main, study.language)
 
-    pieces = {name: told(getattr(study, name), getattr(chosen, name, "")) for name in PIECES}
+    pieces = {name: told(getattr(study, name).strip(), getattr(chosen, name, "")) for name in PIECES}
     asked = [(study.label.name, study.label.description)]
     asked += [(feature.name, feature.description) for feature in study.features]
     words = {name: told(description, found.get(name, "")) for name, description in asked}
@@ -171,7 +187,7 @@ def _pieces(text: Translation) -> Iterator[str]:
     yield from (words.description for words in text.words)
 
 
-def untranslated(study: Manifest) -> tuple[str, ...]:
+def untranslated(study: TranslatedStudy) -> tuple[str, ...]:
     """A line for each language that lacks a piece, for who writes the study: its reader gets the main text there."""
     asked = [study.label.name, *(feature.name for feature in study.features)]
     found = []

@@ -28,7 +28,7 @@ from anon.protocols.tellers import tellers_of
 from anon.study.features import USUAL_COHORT, Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
-from anon.study.translations import Worded, wording
+from anon.study.translations import StudyText, wording
 from anon.text.foreign import Quoted
 from anon.text.sentences import NOTHING, Figure, Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
@@ -219,7 +219,7 @@ class ConsentQuestion:
     """
 
     name: str
-    sentence: Worded
+    sentence: StudyText
     query: str
     expects: Sentence = NOTHING
 
@@ -237,10 +237,10 @@ class ConsentSheet:
     """
 
     study: bytes
-    title: Worded
-    purpose: Worded
+    title: StudyText
+    purpose: StudyText
     contact: str
-    data_source: Worded
+    data_source: StudyText
     fingerprint: str
     addresses: tuple[str, ...]
     design: str
@@ -289,7 +289,7 @@ def explain(
     return ConsentSheet(
         study=study,
         title=told.title,
-        purpose=Worded(told.purpose.strip(), told.purpose.language),
+        purpose=told.purpose,
         contact=manifest.contact,
         data_source=told.data_source,
         fingerprint=words(study),
@@ -302,10 +302,7 @@ def explain(
         label=ConsentQuestion(manifest.label.name, told.words[manifest.label.name], manifest.label.query.strip()),
         features=tuple(
             ConsentQuestion(
-                feature.name,
-                told.words[feature.name],
-                feature.query.strip(),
-                expectation(feature, manifest.label.name),
+                feature.name, told.words[feature.name], feature.query.strip(), expectation(feature, manifest.label.name)
             )
             for feature in manifest.features
         ),

@@ -11,7 +11,7 @@ from aiohttp import BodyPartReader, web
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
-from anon.study.translations import Worded, wording
+from anon.study.translations import StudyText, wording
 from anon.text.sentences import joined, say
 from anon.values import frozen
 from peer.data.choices import Choices, remembered
@@ -247,7 +247,7 @@ class WantedTables:
         return found, tuple(readers)
 
     @property
-    def sources(self) -> dict[str, Worded]:
+    def sources(self) -> dict[str, StudyText]:
         """Where each study's file comes from, by the study's title; without those that do not say."""
         found = (wording(study, current().code) for study in self.studies)
         return {told.title: told.data_source for told in found if told.data_source}

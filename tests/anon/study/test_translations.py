@@ -12,7 +12,7 @@ from attrs import evolve
 from aggregator.lab.planning.study_file import to_toml
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, parse_manifest
-from anon.study.translations import Worded, in_order, untranslated, wording
+from anon.study.translations import StudyText, in_order, untranslated, wording
 from anon.wire.cbor import decode, encode
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.protocols import PROTOCOLS
@@ -133,4 +133,4 @@ def test_a_manifest_has_one_spelling_of_its_texts() -> None:
 
 
 def test_a_text_keeps_its_language_between_processes() -> None:
-    assert pickle.loads(pickle.dumps(Worded("Schlaf", "de"))).language == "de"
+    assert pickle.loads(pickle.dumps(StudyText("Schlaf", "de"))).language == "de"
