@@ -197,6 +197,7 @@ _SECTIONS: Mapping[str, str] = {
     "Trees": '`[design]` with `kind = "trees"`',
     "TellerPlace": "`[[tellers]]`",
     "GivenFile": "`[[given]]`",
+    "Translation": "`[texts.LANGUAGE]`",
     "Schedule": "`[schedule]`",
     "Cohort": "`[cohort]`",
     "Learning": "`[learning]`",

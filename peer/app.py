@@ -101,12 +101,13 @@ class PeerApp(HomeView):
 
     # Deciding
 
-    async def look(self, invite: Invite) -> ConsentSheet:
-        """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
+    async def look(self, invite: Invite, language: str = "") -> ConsentSheet:
+        """Fetch and verify the study of an invite and explain it, in its own texts of `language` if it has them.
+        Nothing about the owner leaves."""
         manifest = await self.manifest(invite)
         policy, ledger = self.store.policy(), self.store.ledger()
         known = self.store.known_tellers()
-        return await off_loop(explain, manifest, policy, ledger, self._now(), invite.address, known)
+        return await off_loop(explain, manifest, policy, ledger, self._now(), invite.address, known, language)
 
     async def manifest(self, invite: Invite) -> Manifest:
         """The verified manifest of an invite, fetched once. Nothing about the owner leaves."""

@@ -38,6 +38,7 @@ RouteOption = Annotated[
         help="auto (Tor for onion addresses, direct for this machine's own), tor, direct, or socks://HOST:PORT.",
     ),
 ]
+LanguageOption = Annotated[str, typer.Option(help="Such as de: the study's own texts in it, where it has them.")]
 LinkArgument = Annotated[str, typer.Argument(help="The invite link that staff gave you.")]
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
+from attrs import field
+
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.models.beside import OwnEnsemble, beside
 from anon.protocols.models.ensemble import EnsembleModel
@@ -57,7 +59,7 @@ _DEFINES = re.compile(
 class Prediction:
     """`probability` is the model's score in [0, 1]. `positive` is its answer, a yes from `threshold` on. It is None
     where the model was not shown to beat a guess (`PublishedModel.predict`). `moved_by` tells how much each part of the
-    model added. `value`: the predicted number, of a model that predicts one.
+    model added. `value`: the predicted number, of a model that predicts one. `values`: what it was predicted from.
     """
 
     who: str
@@ -66,6 +68,7 @@ class Prediction:
     positive: bool | None
     moved_by: tuple[Contribution, ...]
     value: float | None = None
+    values: Mapping[str, Value] = field(factory=dict, repr=False)
 
 
 async def fetch_model(client: AggregatorClient, hold: Hold, protocols: Protocols = PROTOCOLS) -> PublishedModel:
@@ -314,7 +317,9 @@ def _prediction(
     model: PublishedModel, who: str, values: Mapping[str, Value], own: OwnEnsemble | None = None
 ) -> Prediction:
     found = (own or model).predict(values)
-    return Prediction(who, found.probability, model.threshold, found.positive, found.moved_by, found.value)
+    return Prediction(
+        who, found.probability, model.threshold, found.positive, found.moved_by, found.value, values
+    )
 
 
 def _only_table(model: PublishedModel) -> str:

@@ -37,6 +37,7 @@ from anon.sharing.drafts import drafted
 from anon.study import Manifest
 from anon.study.given import read_given
 from anon.study.schema import FILE as SCHEMA_FILE
+from anon.study.translations import untranslated
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import MOST_ADDRESSES, onion_addresses_fault
@@ -96,7 +97,8 @@ def lint(
     verdict, *reasons = [line for outlook in outlooks for line in outlook.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
-        for line in (*reasons, *map(inline, (*expected_of(manifest), *suggested_cuts(manifest, cohort)))):
+        said = (*untranslated(manifest), *expected_of(manifest), *suggested_cuts(manifest, cohort))
+        for line in (*reasons, *map(inline, said)):
             Terminal().print(line)
 
 

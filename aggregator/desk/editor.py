@@ -23,6 +23,7 @@ from anon.protocols.registry import charge_of, protocol_of
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from anon.study.translations import untranslated
 
 
 @frozen
@@ -73,6 +74,11 @@ class LintResult:
     def expected(self) -> tuple[str, ...]:
         """The directions that the file declares, in words."""
         return expected_of(self.manifest) if self.manifest else ()
+
+    @property
+    def untranslated(self) -> tuple[str, ...]:
+        """The texts that a further language of the file lacks, as lint says them."""
+        return untranslated(self.manifest) if self.manifest else ()
 
     @property
     def suggested(self) -> tuple[str, ...]:

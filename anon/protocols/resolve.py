@@ -15,6 +15,7 @@ from anon.study.features import USUAL_MOST
 from anon.study.given import NONE_GIVEN, resolved
 from anon.study.manifest import VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
+from anon.study.translations import in_order
 from anon.values import frozen
 
 
@@ -87,6 +88,8 @@ def resolve(
         protocol=protocol.name,
         part=design.part,
         records=proposal.many,
+        language=proposal.language,
+        texts=in_order(proposal.texts),
         given=resolved(proposal.given, given),
     )
     return carrying(manifest, parts)

@@ -32,6 +32,7 @@ from anon.study.given import GivenDocument, demand_given
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
 from anon.study.structuring import CARRIED, LEFT_OUT, make_converter, structure
+from anon.study.translations import LONGEST_PURPOSE, Translation, demand_translations, in_order
 from anon.values import frozen
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
@@ -56,7 +57,6 @@ LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 MOST_SEATS = 1024
 """Of the circle that a member writes to in one survey."""
 LARGEST_PARAMETER = 2**64
-LONGEST_PURPOSE = 8000  # characters
 
 
 @frozen
@@ -209,7 +209,8 @@ class Manifest:
     `data_source` says where owners find the file of their data.
     `protocol` names the protocol, and `part` is its own. `records`: each member may have many; None where each has one.
 
-    `given`: the public documents that come with it.
+    `given`: the public documents that come with it. `language`: of title, purpose, data source and descriptions, empty
+    where staff did not say; `texts`: the same in further languages, in the order of their codes.
 
     No protocol is asked when a manifest is built or parsed. `parts`: those of its protocol, which it carries once
     `anon.protocols.registry` held it to the form of its design; they are no part of its bytes.
@@ -243,6 +244,8 @@ class Manifest:
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
     given: tuple[GivenDocument, ...] = field(default=(), metadata=LEFT_OUT)
+    language: str = field(default="", metadata=LEFT_OUT)
+    texts: tuple[Translation, ...] = field(default=(), metadata=LEFT_OUT)
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
@@ -270,6 +273,9 @@ class Manifest:
         if len(self.part) > LONGEST_PART:
             raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes")
         demand_given(self.given)
+        demand_translations(self.language, self.texts, self.features, self.label)
+        if self.texts != in_order(self.texts):
+            raise InvalidValue("texts: expected them in the order of their languages, without blanks around a text")
         _check_shape(self)
 
     @property

@@ -31,6 +31,7 @@ from anon.study.given import GivenFile, demand_given
 from anon.study.records import MOST_OF_MEMBER, PERSON, RECORD, Records, declared
 from anon.study.structuring import CARRIED, kind_of, make_converter, structure
 from anon.study.texts import demand_seen
+from anon.study.translations import Translation, demand_translations
 from anon.values import frozen
 from anon.wire.addresses import teller_address_fault
 
@@ -153,6 +154,8 @@ class Proposal:
     least_records: int = 1
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
     given: tuple[GivenFile, ...] = ()
+    language: str = ""
+    texts: tuple[Translation, ...] = ()
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
@@ -174,6 +177,7 @@ class Proposal:
         if self.given and not self.design.takes_given:
             raise InvalidValue(f"given: the design {self.design.kind} reads no given document; leave it out")
         demand_given(self.given)
+        demand_translations(self.language, self.texts, self.features, self.label)
         self.design.demand(self)
 
     @property
@@ -248,7 +252,23 @@ def parse_proposal(text: str, sections: Mapping[str, type[DesignSection]], what:
     if "design" in data:
         data["design"] = partial(_section, data["design"], sections)
     data["tables"] = [{"name": name, "columns": columns} for name, columns in tables.items()]
+    if "texts" in data:
+        data["texts"] = _texts(data["texts"], f"{what}.texts")
     return structure(_CONVERTER, data, Proposal, what)
+
+
+def _texts(value: Any, what: str) -> list[Any]:
+    """The further languages as a list: their tables are named by the language, and their words by what they are of."""
+    texts = value.values() if isinstance(value, dict) else (None,)
+    if not all(isinstance(text, dict) and "language" not in text for text in texts):
+        raise Malformed(f"{what}: expected a table for each language, such as [texts.de], got {kind_of(value)}")
+    found = []
+    for language, text in value.items():
+        if not isinstance(words := text.get("words", {}), dict):
+            raise Malformed(f'{what}.{language}.words: expected a table such as hours = "...", got {kind_of(words)}')
+        named = [{"name": name, "description": words[name]} for name in sorted(words)]
+        found.append({"language": language} | text | {"words": named})
+    return found
 
 
 def _section(value: Any, sections: Mapping[str, type[DesignSection]], converter: Converter) -> DesignSection:

@@ -39,6 +39,13 @@ from anon.study.proposal import (
     TellerPlace,
 )
 from anon.study.records import MOST_RECORDS
+from anon.study.translations import (
+    LANGUAGE_PATTERN,
+    LONGEST_DESCRIPTION,
+    LONGEST_PURPOSE,
+    MOST_LANGUAGES,
+    Translation,
+)
 from anon.wire.addresses import TELLER_ADDRESS
 
 FILE = "study.schema.json"
@@ -47,7 +54,7 @@ EDITOR_LINE = f"#:schema {FILE}"
 
 DURATION_PATTERN = "^(\\d+d)?(\\d+h)?(\\d+m)?(\\d+s)?$"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_SECTIONS = (Label, Feature, Schedule, Cohort, Learning, Release, Cover, TellerPlace, GivenFile)
+_SECTIONS = (Label, Feature, Schedule, Cohort, Learning, Release, Cover, TellerPlace, GivenFile, Translation)
 
 WORDS: Final[dict[str, str]] = {
     "version": "Of this format: 1.",
@@ -94,6 +101,12 @@ WORDS: Final[dict[str, str]] = {
     "TellerPlace.spare": "True of the last of three: any two suffice, so one may be lost. It costs accuracy and trust.",
     "TellerPlace.second_entry": "With a spare, the teller's second offer; left out, publishing asks for it.",
     "given": "Public documents that everybody reads, each a file; for designs that read them alone.",
+    "language": 'The language of these texts, such as "en"; needed beside texts in others, and shown there.',
+    "texts": "The same texts in further languages: a table for each, such as [texts.de].",
+    "Translation.title": "The title in this language.",
+    "Translation.purpose": "The purpose in this language.",
+    "Translation.data_source": "Where people get the file, in this language.",
+    "Translation.words": "Of the label and the features, by name: the description in this language.",
     "GivenFile.name": "A short name.",
     "GivenFile.description": "Its content in words. People read it before they say yes.",
     "GivenFile.file": "Its path, from the folder of this file.",
@@ -133,6 +146,14 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "least_records": {"minimum": 1, "maximum": MOST_RECORDS},
     "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
     "given": {"maxItems": MOST_GIVEN},
+    "language": {"pattern": f"^$|{LANGUAGE_PATTERN}"},
+    "Translation.purpose": {"maxLength": LONGEST_PURPOSE},
+    "Translation.data_source": {"maxLength": LONGEST_PURPOSE},
+    "Translation.words": {
+        "type": "object",
+        "propertyNames": {"pattern": NAME_PATTERN},
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": LONGEST_DESCRIPTION},
+    },
     "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
     "TellerPlace.address": {"pattern": TELLER_ADDRESS},
     "TellerPlace.entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
@@ -165,6 +186,13 @@ def study_schema(designs: Mapping[str, Design]) -> dict[str, Any]:
         "additionalProperties": columns,
         "minProperties": 1,
     }
+    top["properties"]["texts"] = {
+        "type": "object",
+        "description": WORDS["texts"],
+        "propertyNames": {"pattern": LANGUAGE_PATTERN},
+        "additionalProperties": {"$ref": "#/$defs/Translation"},
+        "maxProperties": MOST_LANGUAGES,
+    }
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "AnonML study"}
     return {**about, **top, "$defs": sections}
 
@@ -175,10 +203,10 @@ def _object(
     hints = typing.get_type_hints(cls)
     properties, required = {}, []
     for attribute in attrs.fields(cls):
-        if attribute.metadata.get("carried"):
-            continue
+        if attribute.metadata.get("carried") or (cls is Translation and attribute.name == "language"):
+            continue  # a language's table is named by it
         key = prefix + attribute.name
-        described = _of_type(hints[attribute.name])
+        described = {} if key == "Translation.words" else _of_type(hints[attribute.name])
         if cls is Schedule or key == "Release.retention":
             described = {"type": "string", "pattern": DURATION_PATTERN}
         if isinstance(attribute.validator, OneOf):

@@ -177,6 +177,30 @@ BROKEN: tuple[tuple[str, str, str, Callable[[_Table], _Table]], ...] = (
 )
 
 
+_TEXTS = [
+    {"language": "de", "title": "Schlaf", "words": [{"name": "income", "description": "Ein Wort."}]},
+    {"language": "pt-br", "purpose": "Para ver."},
+]
+_SAID = at("language", "en")
+_OF_TEXTS = (
+    ("texts without a language of the main ones", "beside texts the main language is named", at("texts", _TEXTS)),
+    ("no further texts", "a list of texts is not empty", several(_SAID, at("texts", []))),
+    ("languages out of order", "languages come in their order", several(_SAID, at("texts", _TEXTS[::-1]))),
+    ("texts of the main language", "no text is in the main language",
+     several(at("language", "de"), at("texts", _TEXTS))),
+    ("a language in capitals", "a language is a tag in small letters", at("language", "EN")),
+    ("a language without a text", "a language has a text", several(_SAID, at("texts", [{"language": "de"}]))),
+    ("an empty title of a language", "a piece that is not there is left out",
+     several(_SAID, at("texts", [{"language": "de", "title": "", "purpose": "X"}]))),
+    ("a text with a blank before it", "a text has no blanks around it",
+     several(_SAID, at("texts", [{"language": "de", "title": " X"}]))),
+    ("words about nothing", "words are of a feature or the label",
+     several(_SAID, at("texts", [{"language": "de", "words": [{"name": "nothing", "description": "X"}]}]))),
+    ("texts of more than 64 KiB", "texts have at most 65,536 bytes in all",
+     several(_SAID, at("texts", [{"language": f"a{sign}", "purpose": "\u00e4" * 8000} for sign in "abcde"]))),
+)  # fmt: skip
+
+
 def kind() -> Kind:
     """All of them."""
     plain = {design: begun(design, "manifests").manifest.to_bytes() for design in (*HISTOGRAMS, *SUMS)}
@@ -192,9 +216,11 @@ def kind() -> Kind:
         "declares more than it costs": at("epsilon", lambda epsilon: epsilon + 1),
         "a place of the data": at("data_source", "Ask the office."),
     }
+    further["texts in two further languages"] = several(at("language", "en"), at("texts", _TEXTS))
     good |= {name: changed(plain["cuts"], change) for name, change in further.items()}
     cases = [Case(name, {"manifest": data}, "", _gives(data)) for name, data in good.items()]
     cases += [Case(name, {"manifest": changed(plain[of], change)}, why) for name, of, why, change in BROKEN]
+    cases += [Case(name, {"manifest": changed(plain["cuts"], change)}, why) for name, why, change in _OF_TEXTS]
     whole, spelling = plain["cuts"], "a document is the one deterministic spelling of plain values"
     cases += [
         Case("cut short", {"manifest": whole[:-1]}, spelling),

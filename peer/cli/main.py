@@ -47,6 +47,7 @@ from peer.opening import (
     START,
     WATCH,
     HomeOption,
+    LanguageOption,
     LinkArgument,
     RouteOption,
     agreed,
@@ -76,6 +77,7 @@ app.command("import", rich_help_panel=START)(own_commands.import_data)
 def look(
     link: LinkArgument,
     queries: Annotated[bool, typer.Option("--queries", help="Also print every query over your data.")] = False,
+    language: LanguageOption = "",
     home: HomeOption = DEFAULT_HOME,
     route: RouteOption = "auto",
     as_json: JsonOption = False,
@@ -88,7 +90,7 @@ def look(
     member = known if known is not None and known.state not in LAST else None
     if state is not None and not as_json:
         Terminal().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
-    sheet = finished(peer.look(invite), routes.close)
+    sheet = finished(peer.look(invite, language), routes.close)
     own = _own(sheet, home, asked=True)
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
@@ -105,6 +107,7 @@ def join(
     epsilon: Annotated[
         float | None, typer.Option(help="The most epsilon you agree to; the study's own if left out.")
     ] = None,
+    language: LanguageOption = "",
     home: HomeOption = DEFAULT_HOME,
     route: RouteOption = "auto",
     as_json: JsonOption = False,
@@ -115,7 +118,7 @@ def join(
     known = _status(peer, invite.study)
     if known is not None and known.state not in REJOINABLE:
         raise Conflict(f"you have joined this study already: {known.state}. `anonml peer status` shows more")
-    sheet = finished(peer.look(invite), routes.close)
+    sheet = finished(peer.look(invite, language), routes.close)
     if is_closed(sheet):
         raise Refused(f"not joined: this study is {closed(sheet)}")
     own = _own(sheet, home, asked=not yes)

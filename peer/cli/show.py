@@ -15,6 +15,7 @@ from anon.kit.terminal.options import local_time
 from anon.kit.terminal.printing import Terminal, styled
 from anon.protocols.charge import LOCAL, Charge
 from anon.protocols.cost_words import Amount, both, epsilon_of, with_odds
+from anon.study.translations import wording
 from anon.text.foreign import Quoted, paragraphs
 from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
@@ -48,6 +49,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
     return {
         "study": sheet.study.hex(),
         "title": sheet.title,
+        "language": sheet.title.language,
         "purpose": sheet.purpose,
         "contact": sheet.contact,
         "data_source": sheet.data_source,
@@ -103,6 +105,17 @@ def closed(sheet: ConsentSheet) -> str:
     return f"closed: enrolment ended {local_time(sheet.enrol_closes)}. Ask staff for another study"
 
 
+def languages_line(sheet: ConsentSheet) -> str:
+    """The languages of the study's own texts, where it has more than one; `--language` chooses."""
+    study = sheet.manifest
+    if not study.texts:
+        return ""
+    others = ", ".join(text.language for text in study.texts)
+    fallen = sheet.title.language != study.language and study.language in wording(study, sheet.title.language).languages
+    rest = f"; what is not there in {sheet.title.language} is told in {study.language}" if fallen else ""
+    return f"Written in {study.language}, and by those who ask in: {others} (--language){rest}."
+
+
 def missing_json(own: OwnData) -> dict[str, list[str]]:
     """The tables and columns (as table.column) that the owner's data lacks."""
     return {"tables": list(own.missing_tables), "columns": list(own.missing_columns)}
@@ -130,6 +143,8 @@ def show_sheet(
     console.print(framed(sheet.title, "its title, in the words of who asks"))
     console.print(framed(paragraphs(sheet.purpose), "what it is for, in the words of who asks"))
     console.print(framed(sheet.contact, "who asks, in their own words"))
+    if about := languages_line(sheet):
+        console.print(about, soft_wrap=True)
     if sheet.data_source:
         console.print(framed(paragraphs(sheet.data_source), "where your file comes from, in the words of who asks"))
     fingerprint = styled("Fingerprint, to compare with a public place: [bold]{words}[/]", words=sheet.fingerprint)

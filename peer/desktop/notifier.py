@@ -15,12 +15,11 @@ from anon.machine.guard import Guard
 from anon.storage.private_files import write_private
 from anon.wire.strict_json import read_json
 from peer.app import PeerApp
-from peer.desktop.notification_rules import SENTENCES, Matter, StudySnapshotForNotice, draw_look, happenings, next_told
 from peer.desktop.notifications import Tell, notices_here
 from peer.desktop.served import ServedPage
+from peer.run.notices import SENTENCES, Matter, draw_look, for_notice, happenings, next_told
 from peer.run.supervisor import Running, Supervisor
 from peer.store.home import PeerHome
-from peer.store.records import Study
 
 TOLD = "told.json"
 
@@ -62,7 +61,7 @@ class Reminders:
         if not self.home.settings().notifications:
             return
         faulty = self.supervisor.running is Running.FAULTY
-        happened = happenings(map(_seen, self.peer.store.studies()), self.waiting(), faulty, self.now())
+        happened = happenings(map(for_notice, self.peer.store.studies()), self.waiting(), faulty, self.now())
         already_told = self._told()
         if already_told is None:
             self._store({notice.key for notice in happened if notice.matter is not Matter.ANSWER})
@@ -124,8 +123,3 @@ def reminding_beside(server: ServedPage) -> AbstractAsyncContextManager[None]:
         site.random_bytes,
         lambda: [key.hex() for key in site.invites],
     )
-
-
-def _seen(study: Study) -> StudySnapshotForNotice:
-    closes = 0 if study.refused else max(window.closes for window in study.manifest.windows)
-    return StudySnapshotForNotice(study.study.hex(), study.state, closes, bool(study.reason))

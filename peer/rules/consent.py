@@ -29,6 +29,7 @@ from anon.protocols.tellers import tellers_of
 from anon.study.features import USUAL_COHORT, Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
+from anon.study.translations import StudyText, wording
 from anon.text.foreign import Quoted
 from anon.text.sentences import NOTHING, Figure, Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
@@ -219,7 +220,7 @@ class ConsentQuestion:
     """
 
     name: str
-    sentence: str
+    sentence: StudyText
     query: str
     expects: Sentence = NOTHING
 
@@ -237,10 +238,10 @@ class ConsentSheet:
     """
 
     study: bytes
-    title: str
-    purpose: str
+    title: StudyText
+    purpose: StudyText
     contact: str
-    data_source: str
+    data_source: StudyText
     fingerprint: str
     addresses: tuple[str, ...]
     design: str
@@ -269,9 +270,17 @@ class ConsentSheet:
 
 
 def explain(
-    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", known: KnownTellers | None = None
+    manifest: Manifest,
+    policy: Policy,
+    ledger: Ledger,
+    now: float,
+    address: str = "",
+    known: KnownTellers | None = None,
+    language: str = "",
 ) -> ConsentSheet:
-    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies."""
+    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies.
+    `language`: the owner's, in which the study's own texts are told where it has them."""
+    told = wording(manifest, language)
     study, charge = manifest.study_id, charge_of(manifest)
     left = NanoEpsilon(ledger.available_of(charge.budget))
     dearest = tuple(
@@ -280,10 +289,10 @@ def explain(
     cost = cost_statements(manifest, charge, exposure_of(manifest), dearest, left)
     return ConsentSheet(
         study=study,
-        title=manifest.title,
-        purpose=manifest.purpose.strip(),
+        title=told.title,
+        purpose=told.purpose,
         contact=manifest.contact,
-        data_source=manifest.data_source,
+        data_source=told.data_source,
         fingerprint=words(study),
         addresses=manifest.addresses,
         design=manifest.design,
@@ -291,13 +300,10 @@ def explain(
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
         packets=manifest.packets,
         tellers=(tellers := named_tellers(manifest, known or {})),
-        label=ConsentQuestion(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
+        label=ConsentQuestion(manifest.label.name, told.words[manifest.label.name], manifest.label.query.strip()),
         features=tuple(
             ConsentQuestion(
-                feature.name,
-                feature.description,
-                feature.query.strip(),
-                expectation(feature, manifest.label.name),
+                feature.name, told.words[feature.name], feature.query.strip(), expectation(feature, manifest.label.name)
             )
             for feature in manifest.features
         ),

@@ -67,7 +67,7 @@ class Settings:
     again after the first time; the last is shortly before sending. `check_inclusion`: download the transcript and
     look for the own packet. `inclusion_patience`: when to give that up, after the study's end. `salt`: of the
     passphrase, in hexadecimal; empty when there is none. `sealed`: the key of the studies' secrets, under it.
-    `notifications`: whether the desktop may tell the owner that something is (`peer.desktop.notification_rules`).
+    `notifications`: whether the desktop may tell the owner that something is (`peer.run.notices`).
     `installation`: of the ledger that was made here (`peer.store.ledger_marker`); no setting.
     """
 

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from babel import Locale, negotiate_locale
+from babel import Locale, UnknownLocaleError, negotiate_locale
 from babel.dates import format_datetime
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from anon.text.foreign import FSI, PDI, Marked, Quoted
 from anon.text.html import seen
 from anon.text.instants import zone
-from anon.text.sentences import Figure, JoinedSentence, PlainFields, Sentence, filled, marked
+from anon.text.sentences import Figure, JoinedSentence, PlainFields, Sentence, Term, filled, marked
 from anon.values import frozen
 
 ENGLISH: Final = "en"
@@ -145,6 +145,15 @@ def localised(value: object) -> object:
             return localised(str(value))
         case _:
             return value
+
+
+def language_name(code: str) -> Term | Quoted:
+    """The name of a language in the page's; the code itself where Babel knows none."""
+    try:
+        name = Locale.parse(code, sep="-").get_display_name(current().locale)
+    except (UnknownLocaleError, ValueError):
+        name = None
+    return Term(name) if name else Quoted(code)
 
 
 def figure(text: str) -> Marked:

@@ -14,11 +14,23 @@ from anon.machine.extras import install
 from anon.protocols import consent_words
 from anon.protocols.cost_words import percent
 from anon.protocols.words import Probability
+from anon.study.manifest import Manifest
+from anon.study.translations import Wording, wording
 from anon.text.foreign import Marked, paragraphs, whole_place
 from anon.text.html import alike
-from anon.text.sentences import Sentence, listed, say, say_many
+from anon.text.sentences import NOTHING, Sentence, listed, say, say_many
 from peer.rules.durations import text_of
-from peer.web.languages import NAMES, current, figure, gettext, instant, localised, ngettext, shown
+from peer.web.languages import (
+    NAMES,
+    current,
+    figure,
+    gettext,
+    instant,
+    language_name,
+    localised,
+    ngettext,
+    shown,
+)
 from peer.web.qr_reader import available
 
 PERSON, MARGIN = 20, 3
@@ -38,10 +50,34 @@ def environment() -> Environment:
     environment.filters |= {"join": _join, "listed": listed, "attribute": _attribute, "figure": figure}
     environment.filters |= {"capital": _spoken(_capital), "paragraphs": paragraphs}
     environment.filters |= {"percent": percent}
+    environment.globals |= {"told": told, "language_note": language_note}
     environment.globals["reads_codes"] = available()
     environment.globals["heads"] = consent_words
     environment.globals["install_qr"] = install("qr")
     return environment
+
+
+def told(manifest: Manifest) -> Wording:
+    """A study's own texts in the page's language where it has them. Each has a `language`."""
+    return wording(manifest, current().code)
+
+
+def language_note(manifest: Manifest) -> Sentence:
+    """The language that a study was written in, where its texts are not all in the page's and written in it."""
+    if not manifest.language or told(manifest).languages == {manifest.language} == {current().code}:
+        return NOTHING
+    written, found = language_name(manifest.language), told(manifest).languages
+    if found == {manifest.language}:
+        return say("This study's own texts are in {language}, in which it was written.", language=written)
+    if manifest.language in found:
+        return say(
+            "This study was written in {language}. Some of its texts are in that language alone; the others here are a "
+            "translation by those who ask.",
+            language=written,
+        )
+    return say(
+        "This study was written in {language}. Its texts here are a translation by those who ask.", language=written
+    )
 
 
 def _spoken(of: Callable[[str], str]) -> Callable[[object], str]:

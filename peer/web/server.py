@@ -25,7 +25,7 @@ from peer.store.home import PeerHome
 from peer.web.languages import ENGLISH, current
 from peer.web.site import SITE, Site
 from peer.web.uploads import Staging
-from peer.web.views import budget, codes, data, diagnosis, joining, language, results, studies, taking_back
+from peer.web.views import budget, codes, data, diagnosis, joining, language, notices, results, studies, taking_back
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
@@ -108,7 +108,7 @@ def add_pages(app: web.Application, site: Site, guests: Sequence[web.RouteTableD
     app[SITE] = site
     app.middlewares.insert(0, language.speaking)
     app.middlewares.append(_explained)
-    for module in (joining, codes, studies, budget, data, taking_back, results, diagnosis, language):
+    for module in (joining, codes, studies, budget, data, taking_back, results, diagnosis, language, notices):
         app.add_routes(module.routes)
     for routes in guests:
         app.add_routes(routes)

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import web
-from attrs import define, field
+from attrs import Factory, define, field
 from jinja2 import Environment
 from markupsafe import Markup
 
@@ -31,6 +31,7 @@ from peer.rules.tellers import KnownTellers
 from peer.run.supervisor import Running, Supervisor
 from peer.store.records import Study
 from peer.store.summaries import StudyStatus
+from peer.web.notices import COOKIE, BrowserNotices
 from peer.web.rendering import environment
 from peer.web.threads import Threads
 from peer.web.uploads import Staging
@@ -84,6 +85,7 @@ class Site:
     """Of other shells: from the home's folder to titles that wait for an answer, each with its page."""
     threads: Threads = field(factory=Threads)
     jobs: Jobs = field(factory=Jobs)
+    telling: BrowserNotices = field(default=Factory(lambda site: BrowserNotices(site.random_bytes), takes_self=True))
     _stops: dict[str, Event] = field(factory=dict)
     _notices: dict[str, str] = field(factory=dict)
     _templates: Environment = field(factory=environment)
@@ -108,6 +110,7 @@ class Site:
             "Running": Running,
             "progress": self.progress(),
             "paired": self.paired,
+            "notices": request.cookies.get(COOKIE, ""),
             "paused": self.reach.paused_until(),
             "copies": self.copies,
             "now": self.now(),
@@ -192,6 +195,10 @@ class Site:
     async def own(self, tables: Sequence[Table]) -> OwnData:
         """The part of these tables that the owner has; their rows are counted in a thread."""
         return await self.threads.asked(own_data, self.data_path, tables)
+
+    def waiting_elsewhere(self) -> list[tuple[str, str]]:
+        """Titles of other shells that wait for an answer, each with its page. A phone's page has none."""
+        return [] if self.paired else [told for found in self.asking for told in found(self.data_path.parent)]
 
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The owner's tables and their columns."""

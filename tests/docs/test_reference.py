@@ -98,7 +98,7 @@ OF_DESIGNS = [f"{design.section.__name__}.{key}" for design in PROTOCOLS.designs
 @pytest.mark.parametrize("key", [*WORDS, *OF_DESIGNS])
 def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
     section, _, name = key.rpartition(".")
-    titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"'}
+    titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"', "Translation": "[texts.LANGUAGE]"}
     titles |= {
         "TablesSum": "tables-sum",
         "Marginals": '"marginals"',

@@ -40,6 +40,13 @@ def _json(*words: str) -> dict[str, object]:
     return found
 
 
+def test_lint_names_the_texts_that_a_language_lacks(tmp_path: Path) -> None:
+    file, text = tmp_path / "study.toml", EXAMPLE.read_text("utf-8")
+    file.write_text(text.replace("version = 1\n", 'version = 1\nlanguage = "en"\n', 1) + '\n[texts.de]\ntitle = "X"\n')
+    said = CliRunner().invoke(application("study"), ["lint", str(file)], obj=wiring(), env={"COLUMNS": "200"}).stdout
+    assert "texts.de: left out: purpose," in said and "who reads de gets the main text there" in said
+
+
 def test_lint_says_in_words_that_a_group_is_too_small_and_how_many_would_do() -> None:
     few = CliRunner().invoke(application("study"), ["lint", str(EXAMPLE)], obj=wiring(), env={"COLUMNS": "200"}).stdout
     assert "100 people are too few for this study at epsilon 2." in few and "people would be enough" in few

@@ -11,6 +11,7 @@ from attrs import asdict, fields
 
 from aggregator.lab.planning.plan import DesignChoice
 from anon.study.proposal import Proposal
+from anon.study.translations import PIECES
 
 _COLOURS = ("#1b6ca8", "#c2571a", "#2e7d32", "#7b3fa0", "#8a6d1b", "#b3246b")
 _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 40, 520, 300
@@ -24,6 +25,8 @@ def to_toml(proposal: Proposal) -> str:
         lines.append(f"protocol = {literal(proposal.protocol)}")
     if proposal.data_source:
         lines.append(f"data_source = {literal(proposal.data_source)}")
+    if proposal.language:
+        lines.append(f"language = {literal(proposal.language)}")
     lines += ["", "[tables]"]
     lines += [f"{table.name} = {literal(table.columns)}" for table in proposal.tables]
     lines += _section("label", proposal.label)
@@ -39,6 +42,12 @@ def to_toml(proposal: Proposal) -> str:
     lines += ["", "[release]", f'transcript = "{release.transcript}"', f'retention = "{release.retention}s"']
     if proposal.cover.connections:
         lines += _section("cover", proposal.cover)
+    for text in proposal.texts:
+        pieces = ((name, getattr(text, name)) for name in PIECES)
+        lines += ["", f"[texts.{text.language}]", *(f"{name} = {literal(piece)}" for name, piece in pieces if piece)]
+        if text.words:
+            lines += ["", f"[texts.{text.language}.words]"]
+            lines += [f"{words.name} = {literal(words.description)}" for words in text.words]
     return "\n".join(lines) + "\n"
 
 

@@ -170,6 +170,33 @@ const RECORDS = table({ most: small(1, 50_001), unit: oneOf("person", "record") 
 const GIVEN = table({ name: named, description: line, digest: bytes(32), length: small(1, 2 ** 20 + 1) }, {}, (made, at) =>
   demand(made.description.trim(), `${at}.description: expected some text`));
 
+const LANGUAGE = matching(/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$/);
+const TRANSLATION = table({ language: LANGUAGE }, {
+  title: line, purpose: plain(8000, 1), data_source: plain(8000, 1),
+  words: list(table({ name: named, description: plain(400, 1) }, {}, (made, at) => demand(made.description.trim(), `${at}: expected some text`))),
+}, (made, at) => {
+  const pieces = ["title", "purpose", "data_source"].filter((name) => made[name] !== undefined);
+  demand(pieces.length || made.words, `${at}: expected at least one text`);
+  demand(pieces.every((name) => made[name].trim() && made[name] === made[name].trim()), `${at}: expected texts without blanks around them`);
+  demand(!made.words || (made.words.length && increasing(made.words.map((one) => one.name))), `${at}.words: expected different names in their order`);
+});
+
+// Texts of ASCII letters, digits, hyphens and underscores alone, which every order of characters puts alike.
+const increasing = (texts) => texts.every((text, i) => i === 0 || texts[i - 1] < text);
+
+function checkTexts(made, at) {
+  if (!made.texts) return;
+  const codes = made.texts.map((one) => one.language);
+  demand(codes.length && made.language, `${at}.texts: expected some, beside a language of the main texts`);
+  demand(increasing(codes) && !codes.includes(made.language), `${at}.texts: expected each language once, in their order`);
+  const names = [made.label.name, ...made.features.map((one) => one.name)];
+  const words = made.texts.flatMap((one) => one.words ?? []);
+  demand(words.every((one) => names.includes(one.name)), `${at}.texts: words about nothing that is asked`);
+  const pieces = [...made.texts.flatMap((one) => [one.title, one.purpose, one.data_source]), ...words.map((one) => one.description)];
+  const size = pieces.reduce((sum, piece) => sum + new TextEncoder().encode(piece ?? "").length, 0);
+  demand(size <= 65536, `${at}.texts: expected at most 64 KiB in all`);
+}
+
 const MANIFEST = table(
   {
     version: int(2, 3), title: line, purpose: plain(8000), contact: line, protocol: matching(/^[a-z][a-z0-9-]{0,39}$/), design: text,
@@ -180,7 +207,7 @@ const MANIFEST = table(
   },
   {
     cover: table({ connections: small(1, 65) }), address: addresses, data_source: plain(8000, 1), part: bytes(), records: RECORDS,
-    given: list(GIVEN, 8),
+    given: list(GIVEN, 8), language: LANGUAGE, texts: list(TRANSLATION, 12),
   },
   checkShape,
 );
@@ -198,6 +225,7 @@ function checkShape(made, at) {
   demand(made.report_size === Math.max(0, ...made.surveys.map((survey) => survey.reportSize)), `${at}.report_size: expected that of the longest report`);
   const shortest = made.surveys.map(({ window }) => window.closes - window.opens).sort((a, b) => Number(a - b))[0];
   demand(shortest === undefined || 2n * made.timetable.margin < shortest, `${at}.timetable: expected a margin below half of a window`);
+  checkTexts(made, at);
   checkSlots(made, at);
 }
 

@@ -11,6 +11,7 @@ from aiohttp import BodyPartReader, web
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
+from anon.study.translations import StudyText, wording
 from anon.text.sentences import joined, say
 from anon.values import frozen
 from peer.data.choices import Choices, remembered
@@ -21,6 +22,7 @@ from peer.data.readiness import unread_of
 from peer.data.reading import counted
 from peer.rules.lifecycle import LAST
 from peer.web.forms import form_file, form_text
+from peer.web.languages import current
 from peer.web.site import SITE, Site
 from peer.web.views.choosing import choices_of, offer_of
 from peer.web.views.joining import STEPS, newest_invite, policy_of
@@ -245,9 +247,10 @@ class WantedTables:
         return found, tuple(readers)
 
     @property
-    def sources(self) -> dict[str, str]:
+    def sources(self) -> dict[str, StudyText]:
         """Where each study's file comes from, by the study's title; without those that do not say."""
-        return {study.title: study.data_source for study in self.studies if study.data_source}
+        found = (wording(study, current().code) for study in self.studies)
+        return {told.title: told.data_source for told in found if told.data_source}
 
 
 async def _wanted(site: Site) -> WantedTables:

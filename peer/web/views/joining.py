@@ -31,6 +31,7 @@ from peer.rules.promise import too_few_records
 from peer.rules.tellers import other_words
 from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text, form_whole
+from peer.web.languages import current
 from peer.web.raising import steep_rises
 from peer.web.site import SITE, Site
 from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
@@ -172,7 +173,8 @@ async def consent(request: web.Request) -> web.StreamResponse:
     manifest, ledger = fetched.result(), site.reach.budget()
     known = site.reach.known_tellers()
     answers, few = ((), ()) if site.paired else await site.threads.queried(_own_answers, manifest, site)
-    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known)
+    policy, language = site.reach.policy(), current().code
+    sheet = await site.threads.asked(explain, manifest, policy, ledger, site.now(), invite.address, known, language)
     kinds = await site.threads.asked(protocol_of(manifest).packet_kinds, manifest)
     return site.page(
         request,

@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from anon.errors import Refused
+from anon.protocols.models.chart import chart_of
 from anon.text.sentences import say
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
@@ -78,6 +79,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         unfit=await site.threads.asked(local.unfit, model, site.data_path),
         caution=local.caution(model),
         belief=local.belief(model),
+        chart=await site.threads.asked(chart_of, model, predicted.values),
         place=path,
     )
 

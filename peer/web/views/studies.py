@@ -6,10 +6,13 @@ from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
 from anon.errors import Refused
+from anon.protocols.models.chart import chart_of
+from anon.protocols.models.published import PublishedModel
 from anon.text.sentences import say
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
+from peer.predict import caution
 from peer.rules.lifecycle import LAST, State
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
@@ -19,7 +22,7 @@ from peer.store.records import Study
 from peer.store.summaries import parts_of
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
-from peer.web.site import SITE, Site
+from peer.web.site import LIVE, SITE, Site
 from peer.web.study_text import STATES, meter, other_budgets, receipt_line, sendings
 
 routes = web.RouteTableDef()
@@ -35,7 +38,7 @@ async def home(request: web.Request) -> web.Response:
     if landing:
         return site.onward(request, landing)
     statuses = site.reach.status()
-    asking = [] if site.paired else [told for found in site.asking for told in found(site.data_path.parent)]
+    asking = site.waiting_elsewhere()
     if not (statuses or site.invites or asking or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now, ledger = site.now(), site.reach.budget()
@@ -93,6 +96,7 @@ async def study(request: web.Request) -> web.Response:
     accounting, heads, unsummed = await site.threads.asked(_told_by_heads, stored)
     report, model = await site.threads.asked(_results, stored, site.now())
     over = stored.state in LAST
+    published = _fetched_model(site, request, key)
     return site.page(
         request,
         "study.html",
@@ -106,6 +110,9 @@ async def study(request: web.Request) -> web.Response:
         unsummed=unsummed,
         report=report,
         model=model,
+        fetched=published is not None,
+        chart=await site.threads.asked(chart_of, published) if published is not None else None,
+        caution=caution(published) if published is not None else "",
         waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
@@ -119,6 +126,15 @@ async def study(request: web.Request) -> web.Response:
         pauses=PAUSES,
         place=f"/study/{key.hex()}",
     )
+
+
+def _fetched_model(site: Site, request: web.Request, study: bytes) -> PublishedModel | None:
+    """The model, if the owner had it fetched since the program began. It is drawn outside of what a page refreshes."""
+    fetched = site.jobs.outcome(f"model-{study.hex()}")
+    if site.paired or request.headers.get(LIVE) or fetched is None:
+        return None
+    model: PublishedModel | None = fetched.result
+    return model
 
 
 def _told_by_heads(stored: Study) -> tuple[Accounting | None, tuple[HeadPrint, ...], bool]:

@@ -12,10 +12,11 @@ from anon.errors import InvalidValue
 from anon.protocols.models.tables import Cuts, Model
 from anon.study.features import Feature
 from anon.transparency.fingerprint import words
-from peer.cli.show import show_sheet
+from peer.cli.show import sheet_json, show_sheet
 from peer.data.readiness import own_data
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger
+from tests.anon.study.test_translations import translated
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.peer_command import Command
@@ -52,6 +53,21 @@ def test_who_asks_and_why_come_before_where_the_file_comes_from(
         if manifest.data_source:
             assert said.index(manifest.purpose) < said.index("Profile, Download.") < said.index("Rows in your tables")
             assert [line[0] for line in said.splitlines() if FAKE in line] == ["│"]
+
+
+def test_the_terminal_tells_a_study_in_the_language_that_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = FakeAggregator.with_study(translated(), Clock(START)).manifest
+    for language, title, rest in (("de", "Schlaf und Kaffee", True), ("", "Sleep and coffee", False)):
+        sheet = explain(manifest, Policy(), Ledger(10 * 10**9, ()), START, language=language)
+        own = own_data(tmp_path / "data.sqlite", manifest.tables)
+        show_sheet(sheet, own, tmp_path, queries=False)
+        said = capsys.readouterr().out
+        assert title in said and ("Du bist müde." in said) is rest and "Your age." in said
+        assert "Written in en, and by those who ask in: de (--language)" in said
+        assert ("what is not there in de is told in en" in said) is rest
+        assert sheet_json(sheet, own)["language"] == (language or "en")
 
 
 @pytest.mark.parametrize("text", ["\x1b[2Jyes", "no\nyes", "\u202eyes"])

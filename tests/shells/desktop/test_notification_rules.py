@@ -13,7 +13,9 @@ import pytest
 
 from anon.errors import Refused
 from peer.data.importing import import_rows
-from peer.desktop.notification_rules import (
+from peer.desktop.notifier import TOLD, Reminders
+from peer.rules.lifecycle import State
+from peer.run.notices import (
     FIRST_LOOK,
     NEXT_LOOK,
     SENTENCES,
@@ -24,8 +26,6 @@ from peer.desktop.notification_rules import (
     happenings,
     next_told,
 )
-from peer.desktop.notifier import TOLD, Reminders
-from peer.rules.lifecycle import State
 from peer.run.supervisor import Running, Supervisor
 from peer.store.home import PeerHome
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer, until_closed, until_state

@@ -15,11 +15,11 @@ import pytest
 
 from anon.errors import Refused
 from peer.desktop import notifications as notices
-from peer.desktop.notification_rules import (
+from peer.desktop.notifier import reminding
+from peer.run.notices import (
     SENTENCES,
     Matter,
 )
-from peer.desktop.notifier import reminding
 from peer.run.supervisor import Supervisor
 from peer.store.home import PeerHome
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer

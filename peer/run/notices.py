@@ -3,7 +3,7 @@
 A notification can be seen by whoever sees the screen, locked or not, and is mirrored to phones by some desktops. So its
 words are one of four fixed sentences without a title, a number or a value. And it must not tell anybody on the network
 when a packet left. "Everything is sent" is said after every window of the study has closed. All of it is said at looks
-whose times are drawn from nothing but randomness (`peer.desktop.notifier`). States depend on nothing in the data.
+whose times are drawn from nothing but randomness. States depend on nothing in the data.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 
+from anon.text.sentences import say
 from anon.values import frozen
 from peer.rules.lifecycle import State
 from peer.rules.schedule import uniform
+from peer.store.records import Study
 
 FIRST_LOOK = (60.0, 600.0)
 NEXT_LOOK = (1800.0, 5400.0)
@@ -30,10 +32,10 @@ class Matter(StrEnum):
 
 
 SENTENCES = {
-    Matter.ANSWER: "A study waits for your answer.",
-    Matter.ATTENTION: "Something needs you. Open your page: it says what to do.",
-    Matter.SENT: "What you agreed to was sent. Nothing is left to do.",
-    Matter.OVER: "A study is over. Open your page to see what became of it.",
+    Matter.ANSWER: say("A study waits for your answer."),
+    Matter.ATTENTION: say("Something needs you. Your studies say what to do."),
+    Matter.SENT: say("What you agreed to was sent. Nothing is left to do."),
+    Matter.OVER: say("A study is over. Look what became of it."),
 }
 
 
@@ -83,6 +85,12 @@ def next_told(happened: Collection[Happening], already_told: Collection[str]) ->
 def draw_look(first: bool, random_bytes: Callable[[int], bytes]) -> float:
     """Seconds until the next look."""
     return uniform(*(FIRST_LOOK if first else NEXT_LOOK), random_bytes)
+
+
+def for_notice(study: Study) -> StudySnapshotForNotice:
+    """As much of a study as telling goes by."""
+    closes = 0 if study.refused else max(window.closes for window in study.manifest.windows)
+    return StudySnapshotForNotice(study.study.hex(), study.state, closes, bool(study.reason))
 
 
 def _matter(study: StudySnapshotForNotice, now: float) -> Matter | None:
