@@ -55,6 +55,9 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or so
 .venv/windows/made: .venv/test locks/windows.txt tests/windows/install.py tests/windows/bcryptprimitives.c
 	@if tests/parts wine x86_64-w64-mingw32-gcc; then $(BIN)/python tests/windows/install.py .venv/windows && touch $@; fi
 
+.venv/arm64/made: .venv/test constraints-mobile.txt locks/mobile.txt tests/mobile/resolved.json tests/mobile/resolve.py tests/arm64/install.py
+	@if tests/parts qemu-aarch64; then $(BIN)/python tests/arm64/install.py .venv/arm64 && touch $@; fi
+
 .venv/paper: .venv/test
 	@touch $@
 
@@ -145,7 +148,7 @@ check: .venv/test       ## lint, types, and the rules of source and documents
 mobile: .venv/mobile    ## a peer for phones: do its wheels resolve for Android and iOS; test-all runs its life
 	@$(BIN)/python tests/mobile/resolve.py
 
-soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many repetitions
+soak: .venv/demo .venv/test .venv/mobile .venv/arm64/made tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
