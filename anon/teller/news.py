@@ -24,7 +24,7 @@ class Event(Enum):
 
 @frozen
 class News:
-    """What became of a study. `round`: of packets that have come, from 0; None for the whole study."""
+    """The news of a study. `round`: of packets that have come, from 0; None for the whole study."""
 
     event: Event
     manifest: Manifest = field(repr=False)
@@ -51,7 +51,7 @@ class News:
 
 
 def epsilon_in(manifest: Manifest) -> str:
-    """What all that is published of the study keeps to, as every text says it; empty for a protocol of a newer
+    """The epsilon of all that is published of the study, as every text says it; empty for a protocol of a newer
     program."""
     from anon.ldp import format_epsilon
     from anon.protocols.cost_words import epsilon_of

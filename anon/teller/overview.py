@@ -153,7 +153,7 @@ def _is_of(listed: bytes | None, quorum: Quorum) -> bool:
 
 @frozen
 class _Knows:
-    """What a teller knows of a study beside its sums. `parts`: the fellows whose parts of the key are here."""
+    """The knowledge that a teller has of a study beside its sums. `parts`: the fellows whose parts of the key are here."""
 
     quorum: Quorum
     teller: int
@@ -169,7 +169,7 @@ class _Knows:
         return {number for number in range(len(self.quorum.arrangement.tellers)) if number != self.teller}
 
     def why(self, listed: bool, taken: int | None, unsettled: int | None, evidence: bytes | None) -> str:
-        """What a sum without a noisy share waits for; once the study is over, what never came."""
+        """The reason why a sum has no noisy share: what it waits for or, once the study is over, what never came."""
         never = "" if self.runs else " never came"
         if evidence is not None:
             told = parse_disagreement(evidence, self.quorum.study, self.quorum.whole)
