@@ -47,7 +47,7 @@ in a clone builds them anew from the tag `v{version}`, and compares. See docs/re
 
 
 def git(root: Path, *words: str, told: str | None = None) -> str:
-    """What `git WORDS` prints. Raises `subprocess.CalledProcessError`."""
+    """The output of `git WORDS`. Raises `subprocess.CalledProcessError`."""
     command, environment = ["git", "-C", str(root), *words], for_child(Child.PROGRAM)
     return subprocess.run(command, env=environment, input=told, check=True, capture_output=True, text=True).stdout
 
@@ -146,7 +146,7 @@ def differences(files: Mapping[str, bytes], told: Mapping[str, str]) -> list[str
 
 
 def verify(root: Path, version: str) -> list[str]:
-    """What differs between the tag, built anew, and what it says of its files or what dist/VERSION has of them."""
+    """The differences between the tag, built anew, and its own digests or the files in dist/VERSION."""
     message = git(root, "tag", "--list", "--format=%(contents)", f"v{version}")
     told = {name: digest for digest, name in _DIGEST.findall(message)}
     if not told:

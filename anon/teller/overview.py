@@ -153,7 +153,7 @@ def _is_of(listed: bytes | None, quorum: Quorum) -> bool:
 
 @frozen
 class _Knows:
-    """The knowledge that a teller has of a study beside its sums. `parts`: the fellows whose parts of the key are here."""
+    """The knowledge of a teller about a study beside its sums. `parts`: the fellows whose parts of the key are here."""
 
     quorum: Quorum
     teller: int
