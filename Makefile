@@ -12,6 +12,8 @@ APT ?=
 TWICE ?=
 CHANGED ?=
 MINUTES ?=
+VERSION ?=
+DATE ?=
 export APT
 # Each module is compiled once, whatever the environment says: tests start hundreds of programs.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,7 +29,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) postgres test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or source
 
-.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package windows-app deb mobile locks docs languages
+.PHONY: demo demo-sum demo-mooc demo-averaging demo-transfer demo-masks demo-groups demo-trees test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel release verify-release pictures package windows-app deb mobile locks docs languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -54,6 +56,9 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or so
 
 .venv/windows/made: .venv/test locks/windows.txt tests/windows/install.py tests/windows/bcryptprimitives.c
 	@if tests/parts wine x86_64-w64-mingw32-gcc; then $(BIN)/python tests/windows/install.py .venv/windows && touch $@; fi
+
+.venv/arm64/made: .venv/test constraints-mobile.txt locks/mobile.txt tests/mobile/resolved.json tests/mobile/resolve.py tests/arm64/install.py
+	@if tests/parts qemu-aarch64; then $(BIN)/python tests/arm64/install.py .venv/arm64 && touch $@; fi
 
 .venv/paper: .venv/test
 	@touch $@
@@ -93,7 +98,7 @@ repeat: .venv/test .venv/demo   ## make test RUNS times, the first failure ends 
 	@$(BIN)/python -m tests.repeat $(RUNS) --beside $(BESIDE) -- $(if $(DEMO),$(BIN)/anonml demo $(DEMO),\
 		env $(if $(SHUFFLED),ANONML_ORDER={run}) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile)
 
-test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
+test-all: .venv/test .venv/mobile .venv/docs/made .venv/release/made parts   ## every test but the soak and those under Wine. CHECKED=1: without those that make check ran
 	@$(call pytest,$(BIN)/python) -m "not (soak or timed$(if $(CHECKED), or (source and not (process or browser))))" --ignore=tests/windows -n 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 15
 	@$(MAKE) --no-print-directory timed
 	@echo "left out: a peer on Windows (make windows, which CI runs), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
@@ -145,7 +150,7 @@ check: .venv/test       ## lint, types, and the rules of source and documents
 mobile: .venv/mobile    ## a peer for phones: do its wheels resolve for Android and iOS; test-all runs its life
 	@$(BIN)/python tests/mobile/resolve.py
 
-soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many repetitions
+soak: .venv/demo .venv/test .venv/mobile .venv/arm64/made tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
@@ -154,9 +159,22 @@ bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
-wheel: .venv/base       ## the wheel that peers and staff install, its list of parts and SHA256SUMS, in dist/
+wheel: .venv/base       ## the wheel that peers and staff install, its sources, its list of parts and SHA256SUMS, in dist/
 	@$(call locked,.venv,build)
 	@$(BIN)/python -m bundle.wheel
+
+.venv/release/made: locks/release.txt
+	@$(PYTHON) -m venv .venv/release
+	@$(call locked,.venv/release,release)
+	@touch $@
+
+release: .venv/base .venv/release/made    ## VERSION=0.1.0 DATE=2027-01-31: the files in dist/VERSION, notes and a tag here; nothing is pushed
+	@$(call locked,.venv,build)
+	@$(BIN)/python -m bundle.release $(VERSION) --date $(DATE)
+
+verify-release: .venv/base    ## VERSION=0.1.0: its tag is built anew and compared with its digests, and with dist/VERSION
+	@$(call locked,.venv,build)
+	@$(BIN)/python -m bundle.release $(VERSION) --verify
 
 languages: .venv/test   ## the catalogues of the owner's page, after one of its sentences changed
 	@$(BIN)/python -m bundle.languages

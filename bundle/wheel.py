@@ -1,15 +1,16 @@
-"""The wheel that peers and staff install, byte for byte the same from the same sources, with its list of parts.
+"""The wheel that peers and staff install, and the sources of it alone: byte for byte the same from the same commit.
 
     python -m bundle.wheel [--out dist]
 
-Writes the wheel, its CycloneDX list of parts and SHA256SUMS of both. The build sees a copy of the sources
-with plain modes, and every time in the wheel is that of the last commit: neither folder, clock nor umask shows in it.
+Writes both, the wheel's CycloneDX list of parts and SHA256SUMS of the three. The build sees a copy of the sources with
+plain modes, and every time in what it makes is that of the last commit: neither folder, clock nor umask shows.
 The copy gets the completion scripts of its commands, all of which are imported: peers' and staff's packages are needed.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -17,9 +18,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +37,34 @@ LOCKS = {"peer": "required", "aggregator": "optional"}
 _BUILDING = """
 import os, sys
 os.umask(0o022)
-os.environ["SOURCE_DATE_EPOCH"] = sys.argv[2]
+out, os.environ["SOURCE_DATE_EPOCH"], *forms = sys.argv[1:]  # setuptools changes them
 from anonml import COMMANDS, COMPLETIONS, SHELLS, application, completion
 for name in COMMANDS:
     application(name)  # raises where a part is missing, whose commands a script would leave out
 COMPLETIONS.mkdir()
 for shell in SHELLS:
     (COMPLETIONS / f"anonml.{shell}").write_text(completion(shell), "utf-8")
-from setuptools.build_meta import build_wheel
-print(build_wheel(sys.argv[1]))
+from setuptools import build_meta
+for form in forms:
+    print("built", getattr(build_meta, "build_" + form)(out))
 """
 _PINNED = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?P<rest>(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
 
 
 def build(root: Path, out: Path) -> Path:
     """The wheel of the sources below `root`, in `out`. Raises `subprocess.CalledProcessError`."""
+    return _built(root, out, "wheel")[0]
+
+
+def build_both(root: Path, out: Path) -> tuple[Path, Path]:
+    """The wheel, and its sources as pip takes them. These are packed anew: setuptools puts the times of its build into
+    them."""
+    archive, wheel = _built(root, out, "sdist", "wheel")
+    _pack_anew(archive, seconds(root))
+    return wheel, archive
+
+
+def _built(root: Path, out: Path, *forms: str) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "sources"
@@ -57,11 +73,26 @@ def build(root: Path, out: Path) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / file, target)
             target.chmod(0o644)
-        command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(seconds(root))]
+        command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(seconds(root)), *forms]
         done = subprocess.run(
             command, cwd=copy, env=for_child(Child.OWN), check=True, capture_output=True, text=True
         )
-    return out / done.stdout.strip().splitlines()[-1]
+    return [out / line.removeprefix("built ") for line in done.stdout.splitlines() if line.startswith("built ")]
+
+
+def _pack_anew(archive: Path, at: int) -> None:
+    with tarfile.open(archive) as packed:
+        files = {member.name: packed.extractfile(member) for member in packed if member.isfile()}
+        content = {name: file.read() for name, file in sorted(files.items()) if file is not None}
+    with (
+        archive.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=at) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as packed,
+    ):
+        for name, body in content.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(body), at, 0o644
+            packed.addfile(member, BytesIO(body))
 
 
 def _files(root: Path) -> list[Path]:
@@ -119,14 +150,14 @@ def _locked(file: Path, scope: str) -> Iterator[dict[str, Any]]:
 
 
 def release(root: Path, out: Path) -> list[Path]:
-    """The wheel, its parts and the sums of both, written to `out`."""
-    wheel = build(root, out)
+    """The wheel, its sources, its parts and the sums of the three, written to `out`."""
+    wheel, archive = build_both(root, out)
     listed = out / f"{'-'.join(wheel.name.split('-')[:2])}.cdx.json"
     listed.write_text(json.dumps(parts(root, wheel), indent=1) + "\n", "utf-8")
     sums = out / "SHA256SUMS"
-    lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in (wheel, listed))
+    lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in (wheel, archive, listed))
     sums.write_text("".join(lines), "ascii")
-    return [wheel, listed, sums]
+    return [wheel, archive, listed, sums]
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def needs() -> dict[str, list[str]]:
         "bundle": [*build, *peer, *flat["desktop"], "pyinstaller"],
         "briefcase": ["briefcase"],
         "docs": ["mkdocs-material"],
+        "release": ["twine"],
         "mobile": peer,
         "uv": ["uv"],
         "pip": ["pip"],

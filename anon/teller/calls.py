@@ -20,6 +20,7 @@ from anon.sharing.exchange import CallOpening, SignedCall, read_request, read_si
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
+from anon.teller.news import Event, News
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
 from anon.values import frozen
@@ -35,7 +36,7 @@ _NOT_NAMED = (
 @frozen
 class Calls:
     """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named; None
-    where any may ask.
+    where any may ask. `tell`: hears what the person who runs this teller is told.
 
     `caller` alone may be asked meanwhile, in another thread.
     """
@@ -45,6 +46,7 @@ class Calls:
     journal: Journal
     random_bytes: Callable[[int], bytes]
     allowed: Callable[[], Collection[bytes] | None] = lambda: None
+    tell: Callable[[News], None] = lambda news: None
     _aggregators: set[bytes] = field(factory=set, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -67,7 +69,14 @@ class Calls:
         manifest = self.journal.manifest(signed.study)
         if manifest is None:
             raise Refused("this teller did not countersign the study")
-        said = self._answers()[name](signed.fields(_aggregator_of(manifest), own))
+        given = signed.fields(_aggregator_of(manifest), own)
+        ran = self.journal.runs(signed.study)
+        begun = name != "admit" or self.journal.has_begun(signed.study, given[1])
+        said = self._answers()[name](given)
+        if not begun and self.journal.has_begun(signed.study, given[1]):
+            self.tell(News(Event.ADDING_UP, parse_manifest(manifest), given[1]))
+        if ran and not self.journal.runs(signed.study):
+            self.tell(News(Event.OVER, parse_manifest(manifest)))
         return reply([] if said is None else said)
 
     def caller(self, opening: CallOpening) -> bytes:
@@ -96,9 +105,11 @@ class Calls:
         (manifest_untrusted,) = read_request("countersign", signed.request)
         manifest = parse_manifest(manifest_untrusted)
         signed.fields(manifest.aggregator_key, own)
-        most = None if named else MOST_STUDIES
+        most, known = None if named else MOST_STUDIES, manifest_untrusted in self.journal.manifests()
         said = self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted, most)
         self._aggregators.add(manifest.aggregator_key)
+        if not known:
+            self.tell(News(Event.COUNTERSIGNED, manifest))
         return said
 
     def _demand_named(self, signed: SignedCall) -> bool:

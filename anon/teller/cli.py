@@ -16,17 +16,17 @@ import typer
 
 from anon.errors import Malformed, Refused
 from anon.kit.terminal.options import JsonOption, finished, print_json
+from anon.teller.news import SHORTEST, epsilon_in
 from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
     from anon.teller.home import TellerHome
+    from anon.teller.news import News
     from anon.teller.overview import StudyOverview
 
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
 PORT = 8760
-SHORTEST = 8
-"""Digits of a study's id that name it."""
 HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
@@ -95,10 +95,18 @@ def serve(
         if not as_json:
             sys.stderr.write(line + "\n")
 
+    def tell(news: News) -> None:
+        with suppress(OSError):  # whoever read the lines is gone; the teller goes on
+            if as_json:
+                print_json(news.figures())
+            else:
+                sys.stdout.write(news.said + "\n")
+                sys.stdout.flush()
+
     async def work() -> None:
         from anon.teller import service
 
-        serving = asyncio.ensure_future(service.serve(opened, os.urandom, ready, say, on_one_line))
+        serving = asyncio.ensure_future(service.serve(opened, os.urandom, ready, say, on_one_line, tell))
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         await serving
@@ -242,7 +250,7 @@ def _left(study: StudyOverview, home: Path) -> str:
     manifest, spare = study.manifest, study.quorum.whole.has_spare
     goes_on = "it goes on with its other tellers" if spare else "it gets no further sum"
     return (
-        f"Left {study.study.hex()[:8]} {short(manifest.title)}: its shares and keys are erased here.\n"
+        f"Left {study.study.hex()[:SHORTEST]} {short(manifest.title)}: its shares and keys are erased here.\n"
         f"Tell {short(manifest.contact)}, since {goes_on}. Start your teller again for others: `{_serving(home)}`.\n"
     )
 
@@ -272,7 +280,8 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         noise = max(float(planned.sigma_squared) for planned in whole.sums) ** 0.5
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
-        yield f"{study.study.hex()[:8]} {short(manifest.title)}{fellow}: {study.stage}{members}"
+        since = "" if study.ended is None else f" since {instant(study.ended)}"
+        yield f"{study.study.hex()[:SHORTEST]} {short(manifest.title)}{fellow}: {study.stage}{since}{members}"
         yield f"  words {words_of_study(study.study)}"
         asker = inline(Quoted(manifest.contact, LONGEST_TOLD))
         yield f"  asked for by {asker}, with the key {manifest.aggregator_key.hex()}"
@@ -280,6 +289,9 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
+        honest = "two of its three tellers are" if whole.has_spare else "one of its tellers is"
+        epsilon = epsilon_in(manifest) or "unknown to this program"
+        yield f"  epsilon {epsilon}: what is published keeps to it, if {honest} honest"
         yield f"  standard deviation of each teller's noise {noise:.3g}: members' programs check it before a yes"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"

@@ -37,7 +37,7 @@ KEPT = KeptFile(
     Term("With it are the secrets of running studies and what this teller said in them"),
     Term("Its studies end; make a new teller. A copy of before would say things twice"),
 )
-SCHEMA = Schema(3, {}, KEPT)
+SCHEMA = Schema(4, {}, KEPT)
 WRITES = ("offer", "study", "key-share", "roll", "shares", "verdicts", "list", "noisy-share", "stop", "erasure")
 POINTS = tuple(f"{side}-commit-of-{write}" for write in WRITES for side in ("before", "after"))
 """Where a test may kill a teller, on each side of every commit."""
@@ -47,7 +47,7 @@ _TABLES = """
 CREATE TABLE offers (entry BLOB PRIMARY KEY, sealing BLOB NOT NULL, part BLOB NOT NULL, study BLOB UNIQUE,
     number INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE studies (study BLOB PRIMARY KEY, arrangement BLOB NOT NULL, teller INTEGER NOT NULL,
-    manifest BLOB NOT NULL) WITHOUT ROWID;
+    manifest BLOB NOT NULL, ended INTEGER) WITHOUT ROWID;
 CREATE TABLE parts (study BLOB, teller INTEGER, part BLOB NOT NULL, PRIMARY KEY (study, teller)) WITHOUT ROWID;
 CREATE TABLE rolls (study BLOB PRIMARY KEY, issuer BLOB NOT NULL, header BLOB NOT NULL, packets INTEGER NOT NULL,
     members INTEGER NOT NULL) WITHOUT ROWID;
@@ -165,7 +165,7 @@ class Journal:
                 raise Refused(f"this teller serves {most} studies, and takes no more; ask when one is over")
             connection.execute("UPDATE offers SET study = ? WHERE entry = ?", (study, entry))
             content = (study, arrangement, teller, manifest)
-            connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?, ?)", content)
+            connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?, ?, NULL)", content)
 
     def study(self, study: bytes) -> tuple[bytes, int] | None:
         """Arrangement and this teller's number."""
@@ -176,6 +176,10 @@ class Journal:
         """The manifest that was countersigned."""
         row = self._one("SELECT manifest FROM studies WHERE study = ?", study)
         return row[0] if row else None
+
+    def runs(self, study: bytes) -> bool:
+        """True from its countersignature to its end."""
+        return self._one("SELECT 1 FROM studies WHERE study = ? AND ended IS NULL", study) is not None
 
     def manifests(self) -> list[bytes]:
         """Those of all studies that were countersigned."""
@@ -303,12 +307,21 @@ class Journal:
             connection.execute(f"UPDATE ends SET evidence = ? WHERE {_HERE} AND evidence IS NULL", (evidence, *place))
             connection.executemany(f"DELETE FROM shares WHERE {_HERE}", map(_place, shares_of))
 
-    def erase(self, studies: Sequence[bytes]) -> None:
-        """The secrets and shares of a study, with a spare of all its pairs. All that was signed stays, so that nothing
-        else ever is."""
+    def has_begun(self, study: bytes, number: int) -> bool:
+        """True from the first packet of this round."""
+        place = "study = ? AND round = ?"
+        found = f"SELECT 1 FROM shares WHERE {place} UNION ALL SELECT 1 FROM ends WHERE {place} LIMIT 1"
+        return self._one(found, study, number, study, number) is not None
+
+    def erase(self, studies: Sequence[bytes], ended: int) -> None:
+        """The secrets and shares of a study, with a spare of all its pairs, which ended then (unix seconds). All that
+        was signed stays, so that nothing else ever is."""
         each = [(study,) for study in studies]
         with self._writing("erasure", erases=True) as connection:
             connection.executemany("UPDATE offers SET sealing = x'', part = x'' WHERE study = ?", each)
+            connection.executemany(
+                "UPDATE studies SET ended = ? WHERE study = ? AND ended IS NULL", [(ended, study) for study in studies]
+            )
             for table in ("parts", "shares"):
                 connection.executemany(f"DELETE FROM {table} WHERE study = ?", each)
 

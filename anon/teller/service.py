@@ -1,9 +1,10 @@
 """A teller as a service over HTTP: calls come in, and one at a time is made in a thread of its own.
 
 The journal decides everything; a process that is killed at any time loses no more than an answer, which is asked for
-again. Nothing is logged but faults of this machine. Strangers can reach a teller: who gives way to whom where they are
-too many is decided by `anon.serving.giving_way`. A noisy share leaves at a whole number of steps after it was asked
-for, and nothing else is answered meanwhile: the time that drawing the noise takes depends on the noise.
+again. Nothing is logged but faults of this machine, and `News` of studies is told. Strangers can reach a teller: who
+gives way to whom where they are too many is decided by `anon.serving.giving_way`. A noisy share leaves at a whole
+number of steps after it was asked for, and nothing else is answered meanwhile: the time that drawing the noise takes
+depends on the noise.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from anon.sharing.exchange import CALLS, OPENING_BYTES, PREFIX, WORDS_PATH, faul
 from anon.teller.calls import Calls
 from anon.teller.home import KEYS_KEPT, TellerHome
 from anon.teller.journal import Journal
+from anon.teller.news import News
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import teller_words
 from anon.wire.addresses import is_loopback
@@ -149,7 +151,9 @@ async def in_thread(worker: ThreadPoolExecutor, work: Callable[[], T]) -> T:
 
 
 @asynccontextmanager
-async def opened(home: TellerHome, random_bytes: Callable[[int], bytes]) -> AsyncIterator[Service]:
+async def opened(
+    home: TellerHome, random_bytes: Callable[[int], bytes], tell: Callable[[News], None] = lambda news: None
+) -> AsyncIterator[Service]:
     """The service of a home, which no other process serves meanwhile. Raises `Refused`, `Damaged`, `NoRoom`.
 
     At the end the call that is being made is finished, and the journal is closed.
@@ -158,7 +162,7 @@ async def opened(home: TellerHome, random_bytes: Callable[[int], bytes]) -> Asyn
     worker = ThreadPoolExecutor(1, thread_name_prefix="teller")
     try:
         journal = await in_thread(worker, lambda: Journal(home.journal))
-        calls = await in_thread(worker, lambda: Calls(home.key, place, journal, random_bytes, home.allowed))
+        calls = await in_thread(worker, lambda: Calls(home.key, place, journal, random_bytes, home.allowed, tell))
         words = teller_words(bytes(home.key.verify_key))
         broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         service = Service(words, place.name, calls, worker, broken)
@@ -179,11 +183,13 @@ async def serve(
     ready: Callable[[str], None],
     say: Callable[[str], None] = lambda line: None,
     progress: Callable[[str], None] = lambda line: None,
+    tell: Callable[[News], None] = lambda news: None,
 ) -> None:
-    """Answer at the home's own address until cancelled; `ready` hears the address once it answers. For `say` and
-    `progress` see `OnionService`. Raises `Damaged` once the journal is, `Unreachable` if the address never came up."""
+    """Answer at the home's own address until cancelled; `ready` hears the address once it answers, and `tell` what
+    becomes of studies, in another thread. For `say` and `progress` see `OnionService`. Raises `Damaged` once the
+    journal is, `Unreachable` if the address never came up."""
     address = home.place().address
-    async with opened(home, random_bytes) as service:
+    async with opened(home, random_bytes, tell) as service:
         if is_loopback(address):
             await _at_loopback(service, address, ready)
         else:

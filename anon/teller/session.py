@@ -9,6 +9,7 @@ the end are those of the study itself: it signs one list of a round and slot, in
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -113,12 +114,20 @@ class _Study:
 
 
 class Teller:
-    """`random_bytes` must be the operating system's: keys, noise and the check of credentials are drawn from it."""
+    """`random_bytes` must be the operating system's: keys, noise and the check of credentials are drawn from it. `now`:
+    unix seconds."""
 
-    def __init__(self, key: SigningKey, journal: Journal, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        key: SigningKey,
+        journal: Journal,
+        random_bytes: Callable[[int], bytes],
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._key = key
         self._journal = journal
         self._random_bytes = random_bytes
+        self._now = now
 
     @property
     def words(self) -> str:
@@ -275,7 +284,8 @@ class Teller:
         signed stays."""
         kept = self._journal.study(study)
         quorum = None if kept is None else parse_quorum(study, kept[0])
-        self._journal.erase([study] if quorum is None else [each.id for each in quorums(quorum.study, quorum.whole)])
+        erased = [study] if quorum is None else [each.id for each in quorums(quorum.study, quorum.whole)]
+        self._journal.erase(erased, int(self._now()))
 
     # Parts
 

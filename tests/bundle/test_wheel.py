@@ -8,13 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import anonml
-from bundle.wheel import SOURCES, build, release
+from bundle.wheel import SOURCES, build, build_both, release
 
 pytestmark = pytest.mark.process
 
@@ -31,7 +32,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_two_builds_on_two_paths_have_one_digest(
     released: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second from a copy without a history, with other times, modes and an own umask."""
+    """The wheel and its sources; the second from a copy without a history, with other times, modes and an own umask."""
     other = tmp_path / "another place"
     other.mkdir()
     for name in SOURCES:
@@ -44,21 +45,30 @@ def test_two_builds_on_two_paths_have_one_digest(
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     before = os.umask(0o077)
     try:
-        twin = build(other, tmp_path / "out")
+        twins = build_both(other, tmp_path / "out")
     finally:
         os.umask(before)
-    assert twin.name == released[0].name
-    assert hashlib.sha256(twin.read_bytes()).digest() == hashlib.sha256(released[0].read_bytes()).digest()
+    for twin, first in zip(twins, released[:2], strict=True):
+        assert twin.name == first.name
+        assert hashlib.sha256(twin.read_bytes()).digest() == hashlib.sha256(first.read_bytes()).digest()
+
+
+def test_the_sources_hold_all_that_the_wheel_holds(released: list[Path]) -> None:
+    with zipfile.ZipFile(released[0]) as wheel, tarfile.open(released[1]) as archive:
+        installed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert installed and not installed - packed
+    assert {"pyproject.toml", "README.md", "LICENSE", "PKG-INFO"} <= packed
 
 
 def test_sums_are_those_of_the_files(released: list[Path]) -> None:
-    sums = released[2]
+    sums = released[3]
     subprocess.run(["sha256sum", "--check", "--strict", sums.name], cwd=sums.parent, check=True, capture_output=True)
-    assert [line.split()[1] for line in sums.read_text().splitlines()] == [file.name for file in released[:2]]
+    assert [line.split()[1] for line in sums.read_text().splitlines()] == [file.name for file in released[:3]]
 
 
 def test_the_list_of_parts_names_every_locked_package(released: list[Path]) -> None:
-    listed = json.loads(released[1].read_text("utf-8"))
+    listed = json.loads(released[2].read_text("utf-8"))
     assert (listed["bomFormat"], listed["specVersion"]) == ("CycloneDX", "1.5")
     assert listed["metadata"]["component"]["hashes"] == [
         {"alg": "SHA-256", "content": hashlib.sha256(released[0].read_bytes()).hexdigest()}

@@ -21,6 +21,7 @@ WORDS = {
     "gdpr": ETHICS, "data-protection officer": ETHICS, "impact assessment": ETHICS, "security contact": ETHICS,
     "twelve words": "staff/run-a-teller.md", "who can be a teller": "staff/with-tellers.md",
     "my class": "staff/class-size.md", "hopeless": "staff/class-size.md",
+    "android": "student/android.md", "termux": "student/android.md",
     "reminder": "staff/mail.md", "your first study": "staff/first-study.md",
 }  # fmt: skip
 """The words that people type, and the page that answers them."""

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -160,14 +160,14 @@ def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[
     ]
 
 
-def install(folder: Path) -> None:
-    """Install the packages that a phone would get into `folder`."""
+def install(folder: Path, machine: Sequence[str] = ()) -> None:
+    """Install the packages that a phone would get into `folder`. `machine`: pip's words for another one's wheels."""
     versions = pins("constraints.txt", "constraints-mobile.txt")
     kinds = json.loads(EXPECTED.read_text())[f"{next(iter(PLATFORMS))}, {PYTHONS[0]}"]["resolves"]
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder)
     hashed = locked("locks/peer.txt", "locks/mobile.txt")
     with tempfile.TemporaryDirectory() as scratch:
-        for wheel, tags in (("pure", ("--platform", "any")), ("own", ())):
+        for wheel, tags in (("pure", ("--platform", "any")), ("own", machine)):
             lock = Path(scratch) / f"{wheel}.txt"
             lock.write_text("".join(hashed[name, versions[name]] for name, found in kinds.items() if found == wheel))
             subprocess.run([*pip, *tags, "--require-hashes", "-r", lock], check=True, timeout=600)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 from anon.crypto.backend import NATIVE, PURE, choose
 from tests.mobile.phone import needs_site, on_a_phone
+from tests.mobile.resolve import EXPECTED
 from tests.support.command_line import ROOT
 
 
@@ -111,3 +114,11 @@ def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool)
     said, fine, action = done.stdout.splitlines()
     assert (said, fine) == (name, str(ok))
     assert ok or "ANONML_CRYPTO" in action
+
+
+@pytest.mark.source
+@pytest.mark.parametrize("page", ["docs/mobile.md", "docs/student/android.md"])
+def test_pages_count_a_phones_packages_as_they_resolve(page: str) -> None:
+    resolved = [each["resolves"] for each in json.loads(EXPECTED.read_text()).values()]
+    (said,) = re.findall(r"(\d+) packages", (ROOT / page).read_text("utf-8"))
+    assert {len(names) for names in resolved} == {int(said)}

@@ -72,7 +72,8 @@ class Outlook:
         lines = [found, f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."]
         lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
         if self.of_rule:
-            lines.append("It was tried as tables with the same directions: a rule ranks about as well or better.")
+            lines.append("This is the forecast of a study that only leans on what you expect of each column.")
+            lines.append("Yours starts from it, so it ranks people about as well, or better if you are right.")
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:

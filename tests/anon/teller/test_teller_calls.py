@@ -8,13 +8,13 @@ import json
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import define
+from attrs import define, evolve
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof, Unreachable
@@ -23,8 +23,9 @@ from anon.sharing.arrangement import parse_entry
 from anon.sharing.exchange import CALLS, TellerCall
 from anon.teller import service
 from anon.teller.calls import Calls
-from anon.teller.home import Place, TellerHome, open_home
+from anon.teller.home import DATABASE, Place, TellerHome, open_home
 from anon.teller.journal import MOST_OFFERS, MOST_STUDIES, Journal
+from anon.teller.news import Event, News
 from anon.wire.cbor import encode
 from tests.support.clock import Clock
 from tests.support.patience import PATIENCE, until
@@ -75,14 +76,15 @@ class AskedTeller:
         return type("Said", (), {"statement": statement, "refused": refused})
 
 
-def asked_teller(folder: Path, number: int = 0) -> AskedTeller:
+def asked_teller(folder: Path, number: int = 0, heard: Callable[[News], None] = lambda news: None) -> AskedTeller:
     home = open_home(folder / str(number), os.urandom)
-    return AskedTeller(Calls(home.key, Place(f"teller {number}", at(number)), Journal(home.journal), os.urandom))
+    place, journal = Place(f"teller {number}", at(number)), Journal(home.journal)
+    return AskedTeller(Calls(home.key, place, journal, os.urandom, tell=heard))
 
 
-def joined(folder: Path) -> World:
-    """A study of two tellers that are asked through their calls, ready for packets."""
-    tellers: Any = [asked_teller(folder, number) for number in (0, 1)]
+def joined(folder: Path, heard: Callable[[News], None] = lambda news: None) -> World:
+    """A study of two tellers that are asked through their calls, ready for packets. `heard`: of the first."""
+    tellers: Any = [asked_teller(folder, 0, heard), asked_teller(folder, 1)]
     world = sum_study(
         [teller.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, teller in enumerate(tellers)]
     )
@@ -108,6 +110,23 @@ def test_packets_in_batches_are_summed_as_at_once(tmp_path: Path) -> None:
     assert accepted == {packet.tag for packet in packets}
     signatures = world.signatures(body := world.list_of(accepted))
     assert len(set(world.noisy(signatures))) == 2 and body
+
+
+def test_the_keeper_hears_once_of_a_study_that_comes_is_added_up_and_is_over(tmp_path: Path) -> None:
+    heard: list[News] = []
+    world = joined(tmp_path, heard.append)
+    teller: Any = world.tellers[0]
+    manifest = world.aggregator.manifest.to_bytes()
+    teller.countersign(world.study, b"", manifest)
+    assert [news.event for news in heard] == [Event.COUNTERSIGNED]
+    packets = world.packets()
+    world.admit(packets[:2])
+    teller.calls = evolve(teller.calls, journal=Journal(tmp_path / "0" / DATABASE))  # as a program that begins anew
+    world.summed(packets)
+    teller.finish(world.study)
+    teller.finish(world.study)
+    assert [(news.event, news.round) for news in heard[1:]] == [(Event.ADDING_UP, 0), (Event.OVER, None)]
+    assert {news.manifest.to_bytes() for news in heard} == {manifest}
 
 
 @pytest.mark.parametrize("name", every(3, [name for name in CALLS if name != "entry"]))

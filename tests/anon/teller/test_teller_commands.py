@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from typer.testing import CliRunner
 
 from anon.crypto.nacl import SigningKey
@@ -17,13 +18,15 @@ from anon.teller.calls import Calls
 from anon.teller.cli import app
 from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
 from anon.teller.journal import Journal
+from anon.teller.news import Event, News
+from anon.teller.overview import overview
 from anon.teller.session import Teller
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
 from tests.support.spare import spared
-from tests.support.sums import signing_key
+from tests.support.sums import manifest_of, signing_key
 from tests.support.tellers import held_tags
 
 AB, AC = 0, 1
@@ -71,6 +74,26 @@ def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: p
         run("serve", "--loopback", "--home", tmp_path)
 
 
+def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = manifest_of()
+    events = (Event.COUNTERSIGNED, None), (Event.ADDING_UP, 0), (Event.OVER, None)
+
+    async def serve(home: Any, random_bytes: Any, ready: Any, say: Any, progress: Any, tell: Any) -> None:
+        for event, number in events:
+            tell(News(event, manifest, number))
+
+    monkeypatch.setattr("anon.teller.service.serve", serve)
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    begins = f"{manifest.study_id.hex()[:8]} “{manifest.title}”: "
+    assert run("serve", "--home", tmp_path).splitlines() == [
+        f"{begins}new, of “{manifest.contact}”: epsilon 1, at least {manifest.cohort.minimum} members",
+        f"{begins}asked to add up round 1",
+        f"{begins}over; its keys and shares are erased here",
+    ]
+    lines = [json.loads(line) for line in run("serve", "--json", "--home", tmp_path).splitlines()]
+    assert [line["event"] for line in lines] == ["countersigned", "adding-up", "over"]
+
+
 @pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
 def test_a_mistyped_home_is_not_made(tmp_path: Path, command: str) -> None:
     with pytest.raises(Refused, match="no teller here"):
@@ -104,7 +127,9 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     calls[0].answer("countersign", asked.body(world.aggregator.key, bytes(calls[0].key.verify_key)))
     (study,) = told("status", "--home", tmp_path / "home")
     assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
-    assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}]
+    why = "waits for the list of members, which the staff's program makes"
+    assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0, "why": why}]
+    assert study["ended"] is None
     table, key = world.aggregator.manifest.timetable, world.aggregator.manifest.aggregator_key.hex()
     assert (study["aggregator"], study["minimum"], study["enrolment_closes"]) == (key, 3, table.enrol_closes)
     said = run("status", "--home", tmp_path / "home")
@@ -113,6 +138,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         f"words {study['fingerprint']}",
         f"with the key {key}",
         "a sum has at least 3 of them",
+        "epsilon unknown to this program: what is published keeps to it, if one of its tellers is honest",
         f"enrolment ends {instant(table.enrol_closes)}",
         f"answers come until {instant(study['answers_close'])}",
         f"at the latest {instant(study['needed_until'])}",
@@ -122,6 +148,14 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     assert told("status", "--home", tmp_path / "other") == []
     listed = run("allow", key, "--home", tmp_path / "home")
     assert f"{key} (calls itself “{study['contact']}”; its words: {words(bytes.fromhex(key))})\n" in listed
+
+
+def test_status_says_the_epsilon_of_all_that_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init", "--name", "teller 0", "--loopback", "--home", tmp_path / "0")
+    found = evolve(overview(open_home(spared(tmp_path).folder / "1", os.urandom).journal)[0], manifest=manifest_of())
+    monkeypatch.setattr("anon.teller.overview.overview", lambda file: [found])
+    assert "  epsilon 1: what is published keeps to it" in run("status", "--home", tmp_path / "0")
+    assert [study["epsilon"] for study in told("status", "--home", tmp_path / "0")] == [1.0]
 
 
 @pytest.mark.slow
@@ -146,7 +180,10 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
     assert f"Start your teller again for others: `anonml teller serve --home {home.path}`" in said
     left = told("status", "--home", home.path)
     assert [(one["study"], one["stage"]) for one in left] == [(study, "over")] * 2
-    assert "keep serving" not in run("status", "--home", home.path)
+    said = run("status", "--home", home.path)
+    assert "keep serving" not in said
+    assert f": over since {instant(left[0]['ended'])}" in said
+    assert "keeps to it, if two of its three tellers are honest" in said
     reopened = Journal(home.journal)
     assert not held_tags(reopened, world.at(AB))
     for pair in (AB, AC):

@@ -1,14 +1,19 @@
-"""`anonml teller status` at each stage of a sum: it counts what was accepted also when the shares are gone."""
+"""`anonml teller status` at each stage of a sum: what was accepted, also when the shares are gone, and what lacks."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 
+from anon.sharing.statements import Disagreed
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
+from anon.teller.session import Teller
 from tests.support.spare import spared
+from tests.support.sums import signing_key
 
 AB = 0
 
@@ -20,13 +25,17 @@ def _seen(folder: Path) -> str:
 
 def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Path) -> None:
     world = spared(tmp_path)
-    assert _seen(tmp_path) == "round 1, slot 1: waiting; packets taken 0, accepted 0"
+    others = "waits for packets, until the last member may have answered"
+    assert _seen(tmp_path) == f"round 1, slot 1: waiting; packets taken 0, accepted 0; {others}"
     statements = world.admit(AB, packets := world.packets())
-    assert _seen(tmp_path) == "round 1, slot 1: taking packets; packets taken 4, accepted 0"
+    found = "waits for what “teller 1” found in 4 packets"
+    assert _seen(tmp_path) == f"round 1, slot 1: taking packets; packets taken 4, accepted 0; {found}"
     body = world.list_of(AB, world.settle(AB, statements) - {packets[0].tag})
-    assert _seen(tmp_path) == "round 1, slot 1: taking packets; packets taken 4, accepted 4"
+    made = "waits for the list of packets, which the staff's program makes"
+    assert _seen(tmp_path) == f"round 1, slot 1: taking packets; packets taken 4, accepted 4; {made}"
     world.tellers[0].sign_list(world.at(AB), body)
-    assert _seen(tmp_path) == "round 1, slot 1: list signed; packets taken 4, accepted 3"
+    signed = "waits for the signature of “teller 1” under the list"
+    assert _seen(tmp_path) == f"round 1, slot 1: list signed; packets taken 4, accepted 3; {signed}"
     world.finished(AB, body)
     assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
     world.tellers[0].finish(world.at(AB).study)
@@ -37,7 +46,28 @@ def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> N
     world = spared(tmp_path)
     world.settle(AB, world.admit(AB, world.packets()))
     world.tellers[0].finish(world.at(AB).study)
-    assert _seen(tmp_path) == "round 1, slot 1: ended without a sum"
+    assert _seen(tmp_path) == "round 1, slot 1: ended without a sum; a list of enough packets never came"
+
+
+def test_two_lists_and_who_signed_them_are_named(tmp_path: Path) -> None:
+    world = spared(tmp_path)
+    accepted = world.settle(AB, world.admit(AB, world.packets()))
+    world.tellers[0].sign_list(world.at(AB), world.list_of(AB, accepted))
+    other = world.tellers[1].sign_list(world.at(AB), world.list_of(AB, frozenset(sorted(accepted)[1:])))
+    with pytest.raises(Disagreed):
+        world.tellers[0].add_noise(world.at(AB), [other])
+    named = "two lists were signed by “teller 0” and “teller 1”"
+    assert _seen(tmp_path) == f"round 1, slot 1: stopped: tellers disagree; packets accepted 4; {named}"
+
+
+def test_a_list_that_the_other_teller_never_signed_is_said_when_all_is_over(tmp_path: Path) -> None:
+    world = spared(tmp_path)
+    world.tellers[0].sign_list(world.at(AB), world.accepted(AB, world.packets()))
+    for end in (1_700_000_000.9, 1_700_000_010.0):
+        Teller(signing_key(0), world.journals[0], os.urandom, lambda end=end: end).finish(world.at(AB).study)
+    ends = {(study.stage, study.ended) for study in overview(tmp_path / "0" / DATABASE)}
+    assert ends == {(OVER, 1_700_000_000)}, "of both pairs, and the first end counts"
+    assert _seen(tmp_path).endswith("; the signature of “teller 1” under the list never came")
 
 
 def test_studies_that_run_come_first_and_the_newest_of_each_kind_before_the_others(tmp_path: Path) -> None:

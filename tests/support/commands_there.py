@@ -1,4 +1,4 @@
-"""`anonml` commands, one after the other in one process: on Windows an interpreter with its imports takes seconds.
+"""`anonml` commands, one after the other in one process: by Wine or an emulator an interpreter takes seconds to start.
 
 Its one argument is JSON, a list of `[code page, words]`. Each command prints on the real standard output and error, in
 its code page, and these go to files meanwhile. In the end it prints what came of each. The time is of a virtual clock
@@ -22,7 +22,9 @@ from typing import Any
 
 from examples.clock import ClockFile, Party
 from tests.support.noted_program import CLOCK, KEEPER, live_by
-from tests.windows import wakeful as _wakeful  # noqa: F401, which mends what wakes a loop
+
+if sys.platform == "win32":
+    from tests.windows import wakeful as _wakeful  # noqa: F401, which mends what wakes a loop
 
 WAIT = "wait"
 """In place of `anonml`'s words: until this file is there."""
