@@ -84,9 +84,18 @@ def studied(source: Source, folder: Path, features: Sequence[str], label: str, t
 
 @cache
 def _table(path: Path, tab: bool) -> Mapping[str, np.ndarray[Any, Any]]:
-    rows = list(csv.reader(io.StringIO(_text(path)), delimiter="\t" if tab else ","))
+    text = _text(path)
+    rows = list(csv.reader(io.StringIO(text), delimiter="\t" if tab else _between(text)))
+    if text.startswith(("@", "%")):
+        names = [line.split()[1].partition("{")[0] for line in text.splitlines() if line.lower().startswith("@attribute")]
+        rows = [names, *(row for row in rows if len(row) == len(names) and not row[0].startswith(("@", "%")))]
     header = [name.strip(" '\"").replace(" ", "_") for name in rows[0]]
     return {name: _cells([row[at].strip() for row in rows[1:]]) for at, name in enumerate(header) if name}
+
+
+def _between(text: str) -> str:
+    """What is between the values of a line."""
+    return ";" if ";" in text.partition("\n")[0] else ","
 
 
 def _text(path: Path) -> str:
@@ -99,7 +108,7 @@ def _text(path: Path) -> str:
 
         return str(read_pickle(path, compression="xz").to_csv(index=False))
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    with read(path, "rt", encoding="utf-8", errors="replace") as lines:  # type: ignore[operator]
+    with read(path, "rt", encoding="utf-8-sig", errors="replace") as lines:  # type: ignore[operator]
         return str(lines.read())
 
 
