@@ -87,7 +87,8 @@ def _table(path: Path, tab: bool) -> Mapping[str, np.ndarray[Any, Any]]:
     text = _text(path)
     rows = list(csv.reader(io.StringIO(text), delimiter="\t" if tab else _between(text)))
     if text.startswith(("@", "%")):
-        names = [line.split()[1].partition("{")[0] for line in text.splitlines() if line.lower().startswith("@attribute")]
+        told = [line.split()[1] for line in text.splitlines() if line.lower().startswith("@attribute")]
+        names = [name.partition("{")[0] for name in told]
         rows = [names, *(row for row in rows if len(row) == len(names) and not row[0].startswith(("@", "%")))]
     header = [name.strip(" '\"").replace(" ", "_") for name in rows[0]]
     return {name: _cells([row[at].strip() for row in rows[1:]]) for at, name in enumerate(header) if name}
@@ -95,7 +96,8 @@ def _table(path: Path, tab: bool) -> Mapping[str, np.ndarray[Any, Any]]:
 
 def _between(text: str) -> str:
     """What is between the values of a line."""
-    return ";" if ";" in text.partition("\n")[0] else ","
+    header = text.partition("\n")[0]
+    return ";" if header.count(";") > header.count(",") else ","
 
 
 def _text(path: Path) -> str:

