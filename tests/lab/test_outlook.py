@@ -132,3 +132,4 @@ def test_a_study_of_the_score_has_an_outlook_of_its_own_and_plan_offers_it(tmp_p
         words = ["plan", str(file), "--epsilon", "1", "--cohort", "60", "--only", "--populations", "2"]
         done = CliRunner().invoke(application("study"), words, obj=wiring(), catch_exceptions=False)
         assert done.exit_code == 0 and ("A declared score may need far fewer people" in done.output) == offered
+        assert ("The answers said in" in done.output.replace("\n", " ")) == offered

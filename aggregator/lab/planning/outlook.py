@@ -17,8 +17,11 @@ from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, popu
 from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
+from anon.errors import AnonmlError
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.declared import declared
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.sortition import has_board
 from anon.protocols.sum.describe import promised
 from anon.protocols.sum.rule import SCORES
@@ -125,6 +128,22 @@ def outlook_of(
     study = proposal if of_rule else manifest
     found = outlook_of_plan(plan_of(proposal), study, people or manifest.cohort.minimum, epsilon, assumed=assumed)
     return evolve(found, of_rule=True) if of_rule else found
+
+
+def outlook_of_score(
+    proposal: Proposal, model: Outlook, seed: int = SEED, compute: Compute = HERE, assumed: Assumptions = MADE_UP
+) -> Outlook | str | None:
+    """Of the declared score for the people of a `model` that is not enough: else None, and without two directions. In
+    words where the file cannot ask for it, as without cuts."""
+    if model.verdict == "enough" or len(declared(proposal.features)) < 2:
+        return None
+    learning = evolve(proposal.learning, classifier="additive", ensemble="soft", score_share=0.0)
+    design = OnePacket("one-packet", model.epsilon, asks="score")
+    try:
+        plan = plan_of(evolve(proposal, design=design, learning=learning), seed)
+    except AnonmlError as fault:
+        return f"This file cannot ask for it yet: {fault}"
+    return outlook_of_plan(plan, proposal, model.people, model.epsilon, seed=seed, compute=compute, assumed=assumed)
 
 
 def sum_epsilon(study: Manifest) -> float:
