@@ -63,12 +63,11 @@ class Studied:
     test: People
 
 
-def studied(source: Source, folder: Path, features: Sequence[str], label: str, told: bool, seed: int) -> Studied:
-    """The study of these columns. `label`: empty for the set's own, else a column, whose larger half is positive.
-    `told`: with declared directions."""
+def studied(source: Source, folder: Path, features: Sequence[str], told: bool, seed: int) -> Studied:
+    """The study of these columns. `told`: with declared directions."""
     table = _table(folder / source.file, source.tab)
     order = np.random.default_rng(seed).permutation(len(next(iter(table.values()))))[:MOST_ROWS]
-    positive = _positive(table, label or source.label)[order]
+    positive = _positive(table, source.label)[order]
     found = [_feature(at, name, table[name][order], source.signs[name] if told else 0)
              for at, name in enumerate(features)]
     people = People({feature.name: column for feature, column in found}, positive.astype(np.int64))
