@@ -1,6 +1,6 @@
 """How well a study of so many people does at several epsilons: the tables of docs/staff/class-size.md.
 
-    python -m benchmarks.class_sizes [--sums] [--data adult.csv] [--trials 100] [--page docs/staff/class-size.md]
+    python -m benchmarks.class_sizes [--design sums] [--data adult.csv] [--trials 100] [--page docs/staff/class-size.md]
     python -m benchmarks.class_sizes --peers 500 --epsilon 2 --features three    some of the cells
 
 Each trial draws so many people anew from the census data, runs the census example's study on them (examples/census,
@@ -10,14 +10,15 @@ eleven features, and with three that are known to matter. Deterministic in the s
 from the wheel that examples/census names. Writes benchmarks/out/class_sizes.json, and with --page the tables between
 the two marks of that page.
 
---sums: the same study as one of exact sums, with declared cuts and the noise of two tellers, in groups of up to 2,000.
-It has a file and marks of its own.
+--design sums: the same study as one of exact sums, with declared cuts and the noise of two tellers, in groups of up to
+2,000. --design rule: those sums start from the directions of `benchmarks.declared` (`kind = "rule"`). Each has a file
+and marks of its own. The last column of ROC AUCs is that of these directions by themselves, which ask nobody.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 
@@ -28,14 +29,17 @@ from numpy.typing import NDArray
 from aggregator.lab.planning.exact_sums import summed
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.people import People, people_from_rows
+from aggregator.lab.simulation.rule import rule_auc
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
 from aggregator.lab.simulation.sums import learn_summed
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
+from anon.protocols.sum.rule_section import CalibratedRule
 from anon.sharing.drafts import drafted
 from anon.study.features import Feature
 from anon.study.proposal import Proposal
+from benchmarks.declared import ADULT
 from benchmarks.figures import Figure, publish
 from benchmarks.sums import CUTS
 from examples.census.data import DataUnavailable, load, split
@@ -51,8 +55,12 @@ HOPELESS, WORKS = 0.3, 0.8
 FEATURES: dict[str, tuple[str, ...]] = {"eleven": (), "three": ("age", "education_num", "marital_status")}
 """Which features a study asks about; none named: all of the example's."""
 
-BEGIN, END = "<!-- measured by benchmarks.class_sizes -->", "<!-- end of what was measured -->"
-BEGIN_SUMS, END_SUMS = "<!-- measured by benchmarks.class_sizes --sums -->", "<!-- end of the sums -->"
+MARKS: Mapping[str, tuple[str, str]] = {
+    "tables": ("<!-- measured by benchmarks.class_sizes -->", "<!-- end of what was measured -->"),
+    "sums": ("<!-- measured by benchmarks.class_sizes --design sums -->", "<!-- end of the sums -->"),
+    "rule": ("<!-- measured by benchmarks.class_sizes --design rule -->", "<!-- end of the rule -->"),
+}
+"""Of each design, between which marks of the page its tables are."""
 
 
 def measure(study: Proposal, people: People, scored: People, size: int, trials: int, seed: list[int]) -> Figure:
@@ -98,13 +106,28 @@ def summing(study: Proposal, names: tuple[str, ...], epsilon: float) -> Proposal
     return drafted(made)
 
 
+def ruling(study: Proposal, names: tuple[str, ...], epsilon: float) -> Proposal:
+    """The same sums, which start from the directions that were written down before anything was scored."""
+    made = summing(study, names, epsilon)
+    told = {column.name.replace("-", "_"): column for column in ADULT.columns}
+    features = []
+    for feature in made.features:
+        column = told[feature.name]
+        own = column.expects if isinstance(column.expects, tuple) else (column.expects,)
+        if feature.categories:
+            own = tuple(dict(zip(column.categories, own, strict=True))[category] for category in feature.categories)
+        features.append(evolve(feature, expects=own))
+    return PROTOCOLS.proposed(evolve(made, features=tuple(features), design=CalibratedRule("rule", epsilon)))
+
+
 def _cut(feature: Feature) -> Feature:
     return evolve(feature, bins=0, cuts=CUTS[feature.name], shares=()) if feature.name in CUTS else feature
 
 
-def sum_tables(rows: list[Figure]) -> str:
-    """The tables of exact sums as Markdown."""
-    return "\n\n".join(_both(rows, _SUMMED + _SHOWN, _SUMMED + _AUC))
+def sum_tables(rows: list[Figure], ruled: bool = False) -> str:
+    """The tables of exact sums as Markdown; `ruled`: of those that start from declared directions."""
+    begin = _RULED if ruled else _SUMMED
+    return "\n\n".join(_both(rows, begin + _SHOWN, begin + _AUC))
 
 
 def _both(rows: list[Figure], shown: str, auc: str) -> list[str]:
@@ -124,6 +147,7 @@ def tables(rows: list[Figure], majority: float) -> str:
 
 
 _SUMMED = "**Two tellers, a"
+_RULED = "**Two tellers and declared directions, a"
 _SHOWN = "sking about {} features: in how many studies was the model shown to beat a guess?**"
 _AUC = "sking about {} features: how well does it rank people?** ROC AUC; in brackets, the middle nine tenths."
 _ACCURACY = (
@@ -144,9 +168,14 @@ def _auc(row: Figure) -> str:
 def _table(rows: list[Figure], cell: Callable[[Figure], str]) -> str:
     found = {(int(row["people"] or 0), row["epsilon"]): cell(row) for row in rows}
     sizes = sorted({size for size, _ in found})
-    lines = ["| people who take part | " + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS) + " |"]
-    lines.append("|---" * (len(EPSILONS) + 1) + "|")
-    lines += [f"| {size:,} | " + " | ".join(found[size, epsilon] for epsilon in EPSILONS) + " |" for size in sizes]
+    heads, last = [f"epsilon {epsilon:g}" for epsilon in EPSILONS], list[str]()
+    if cell is _auc:
+        heads, last = [*heads, "the rule, which asks nobody"], [f"{rows[0]['rule_auc']:.2f}"]
+    lines = ["| people who take part | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    lines += [
+        f"| {size:,} | " + " | ".join([*(found[size, epsilon] for epsilon in EPSILONS), *last]) + " |"
+        for size in sizes
+    ]
     return "\n".join(lines)
 
 
@@ -155,13 +184,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The census study by class size and epsilon.")
     parser.add_argument("--data", type=Path, help="Adult as CSV; else the wheel of the census example.")
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--sums", action="store_true", help="Of exact sums with two tellers.")
+    parser.add_argument("--design", choices=MARKS, default="tables", help="sums, rule: of exact sums with two tellers.")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--peers", type=int, nargs="+", help="These sizes alone.")
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--features", nargs="+", choices=FEATURES, default=[*FEATURES])
     options = parser.parse_args()
-    asked_as, sizes = (summing, SUMMED_SIZES) if options.sums else (asking, SIZES)
+    asked_as = {"tables": asking, "sums": summing, "rule": ruling}[options.design]
+    sizes = SIZES if options.design == "tables" else SUMMED_SIZES
     cells = list(product(options.features, options.peers or sizes, options.epsilon))
     if options.page and len(cells) < len(FEATURES) * len(sizes) * len(EPSILONS):
         parser.error("--page: a page has all cells")
@@ -171,17 +201,19 @@ def main() -> None:
         raise SystemExit(str(missing)) from None
     taking_part, kept = split(everybody, len(everybody) - SCORED, SCORED, SEED)
     people, scored = people_from_rows(study, taking_part), people_from_rows(study, kept)
-    rows = []
+    rows, rules = [], {many: rule_auc(ruling(study, FEATURES[many], 1.0).features, scored) for many in options.features}
     for many, size, epsilon in cells:
         asked, seed = asked_as(study, FEATURES[many], epsilon), [SEED, size, int(epsilon * 1000)]
         found = measure(asked, people, scored, size, options.trials, seed)
-        rows.append({"features": many, "people": size, "epsilon": epsilon, **found})
+        rows.append({"features": many, "people": size, "epsilon": epsilon, **found, "rule_auc": rules[many]})
     share = float(scored.labels.mean())
-    name = "class_sizes_sums" if options.sums else "class_sizes"
+    name = "class_sizes" if options.design == "tables" else f"class_sizes_{options.design}"
     publish(name, rows, {"scored": len(scored), "positive": round(share, 3)})
     if options.page:
-        measured = sum_tables(rows) if options.sums else tables(rows, max(share, 1 - share))
-        begin, end = (BEGIN_SUMS, END_SUMS) if options.sums else (BEGIN, END)
+        measured = tables(rows, max(share, 1 - share))
+        if options.design != "tables":
+            measured = sum_tables(rows, options.design == "rule")
+        begin, end = MARKS[options.design]
         before, _, rest = options.page.read_text("utf-8").partition(begin)
         _, _, after = rest.partition(end)
         options.page.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")

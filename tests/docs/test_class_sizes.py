@@ -8,7 +8,18 @@ import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
 from anon.ldp import nano, odds_moved
-from benchmarks.class_sizes import EPSILONS, HOPELESS, SIZES, SUMMED_SIZES, WORKS, asking, measure, summing, tables
+from benchmarks.class_sizes import (
+    EPSILONS,
+    HOPELESS,
+    SIZES,
+    SUMMED_SIZES,
+    WORKS,
+    asking,
+    measure,
+    ruling,
+    summing,
+    tables,
+)
 from benchmarks.class_sizes import STUDY as CENSUS
 from examples.census.data import COLUMNS
 from tests.docs.repository import ROOT
@@ -41,14 +52,16 @@ def test_the_rule_of_thumb_is_what_was_measured(many: str, asked: str) -> None:
     odds = dict(re.findall(r"epsilon (\d) \(odds × ([\d.]+)\)", text))
     assert odds and all(str(odds_moved(nano(int(epsilon)))).endswith(f" {factor}") for epsilon, factor in odds.items())
     summed = shown(text, many, SUMMED_SIZES, "Two tellers, asking")
-    for row, shares in ((asked, found), (f"{asked}, with two tellers", summed)):
+    ruled = shown(text, many, SUMMED_SIZES, "Two tellers and declared directions, asking")
+    told = f"{asked}, with two tellers"
+    for row, shares in ((asked, found), (told, summed), (f"{told}, from what you believe", ruled)):
         sizes = r"from ([\d,]+) people \| from ([\d,]+) \| from ([\d,]+)"
         cells = re.search(rf"^\| {row} \| {sizes} \|$", text, re.MULTILINE)
         assert cells
         for epsilon, size in zip((4.0, 2.0, 1.0), cells.groups(), strict=True):
             works = min(one for one, at in shares if at == epsilon and shares[one, at] >= WORKS)
             assert int(size.replace(",", "")) == works
-    assert text.index("1. **Find two tellers.**") < text.index("2. **Pool.**")
+    assert text.index("1. **Say what you believe.**") < text.index("2. **Find two tellers.**")
     assert all(summed[50, epsilon] < HOPELESS for epsilon in EPSILONS)
     assert all(found[50, epsilon] < HOPELESS for epsilon in EPSILONS)
 
@@ -75,11 +88,18 @@ def test_a_measured_study_becomes_a_table() -> None:
     found = measure(study, people, people, 300, 6, [1])
     assert found["shown"] == 1 and found["auc_mean"] == 1 and found["accuracy_low"] == 1
     every = [
-        {"features": many, "people": size, "epsilon": epsilon, **found}
+        {"features": many, "people": size, "epsilon": epsilon, **found, "rule_auc": 0.75}
         for many in ("eleven", "three")
         for size in SIZES
         for epsilon in EPSILONS
     ]
     text = tables(every, 0.75)
     assert text.count("| 100%, works | 100%, works | 100%, works | 100%, works |") == 2 * len(SIZES)
-    assert "1.00 (1.00 to 1.00)" in text and "right in 75.0%" in text
+    assert text.count("| 1.00 (1.00 to 1.00) | 0.75 |") == 2 * len(SIZES) and "right in 75.0%" in text
+
+
+def test_a_study_that_starts_from_belief_knows_the_declared_directions() -> None:
+    study = ruling(load_proposal(CENSUS), ("age", "sex", "marital_status"), 1.0)
+    told = {feature.name: feature.expects for feature in study.features}
+    assert study.design.kind == "rule" and len(study.tellers) == 2
+    assert told == {"age": (1,), "sex": (-1, 1), "marital_status": (1, -1)}

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from aggregator.estimator import LocallyPrivateClassifier
 from aggregator.lab.cli_simulate import app
 from aggregator.lab.planning.candidates import candidates
+from aggregator.lab.simulation.classes import values_of
 from aggregator.lab.simulation.evaluation import calibration_error
 from aggregator.lab.simulation.inference import design_for, infer_study, people_of
 from aggregator.lab.simulation.people import split
@@ -270,3 +271,25 @@ def test_pairs_are_asked_by_one_rule_everywhere() -> None:
         many = evolve(study, features=tuple(evolve(study.features[0], name=f"f{number}") for number in range(features)))
         assert any("two features" in one.name for one in candidates(many, 1.0)) == few
     assert design_for(5, 3.9).subset_size == 1
+
+
+@pytest.mark.slow
+def test_a_label_of_several_values_is_a_study_for_each(tmp_path: Path) -> None:
+    """They divide the people, and hold out the same ones. A grade that age decides ranks people in each study."""
+    drawn = np.random.default_rng(5)
+    rows = [(age, "ABC"[min(age // 30, 2)]) for age in map(int, drawn.integers(0, 90, 900))]
+    data = tmp_path / "grades.csv"
+    data.write_text("age,Grade\n" + "".join(f"{age},{grade}\n" for age, grade in rows), "utf-8")
+    arguments = ["--data", str(data), "--label", "Grade", "--classes", "--epsilon", "4", "--trials", "2", "--seed", "1"]
+    found = CliRunner().invoke(app, [*arguments, "--json"])
+    assert found.exit_code == 0, found.output
+    figures = json.loads(found.stdout)
+    assert set(figures["classes"]) == {"A", "B", "C"}
+    assert {one["peers"] for one in figures["classes"].values()} == {210} and figures["auc_macro"] > 0.6
+    assert {one["scored"] for one in figures["classes"].values()} == {270}
+    said = CliRunner().invoke(app, arguments)
+    assert "3 studies of 210 peers each" in said.stdout and "values' mean AUC" in said.stdout
+    wrong = CliRunner().invoke(app, [*arguments, "--positive", "A"])
+    assert wrong.exit_code == 2 and "--classes" in wrong.output
+    with pytest.raises(Malformed, match="--classes expects 2 to 20 values, got 90"):
+        values_of(data, "age")

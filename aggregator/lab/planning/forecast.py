@@ -28,7 +28,7 @@ POPULATIONS = 4
 @frozen
 class ModelOutlook:
     """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it. None for
-    exact sums, of which nothing is kept for scoring."""
+    exact sums, of which nothing is kept for scoring, and for the declared score, which has no tables."""
 
     outlook: Outlook
     table_auc: float | None
@@ -37,11 +37,9 @@ class ModelOutlook:
 def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
     """Simulate the study with so many people; the outlook is that of `study lint` for as many.
 
-    Raises `Refused` for a study of the declared score, which makes no model, and for a linear model.
+    Raises `Refused` for a linear model and a calibrated rule.
     """
     manifest = PROTOCOLS.manifest(manifest_bytes)
-    if any(map(asks_score, manifest.surveys)):
-        raise Refused("this study tests what staff expect and makes no model; its report says if that is true here")
     if is_linear(manifest):
         raise Refused(
             "made-up people are for models of tables; `anonml simulate` tells on data that you have how well a linear "
@@ -54,10 +52,12 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
+    outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
+    if any(map(asks_score, manifest.surveys)):
+        return ModelOutlook(outlook, None)
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, MADE_UP)):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))
-    outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
     return ModelOutlook(outlook, float(np.mean(tables)))
 
 

@@ -17,8 +17,11 @@ from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, popu
 from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
+from anon.errors import AnonmlError
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.declared import declared
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.sortition import has_board
 from anon.protocols.sum.describe import promised
 from anon.protocols.sum.rule import SCORES
@@ -41,7 +44,8 @@ _DECADE = 6
 @frozen
 class Outlook:
     """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of `GRID` that is large enough
-    for this study, whatever `people` is; None where none is. `of_rule`: the study is of a calibrated rule."""
+    for this study, whatever `people` is; None where none is. `of_rule`: the study is of a calibrated rule. `of_score`:
+    of the declared score, whose `auc` is that of the directions, and which is shown where they are said to be true."""
 
     people: int
     epsilon: float
@@ -52,6 +56,7 @@ class Outlook:
     enough: int | None
     from_file: bool = False
     of_rule: bool = False
+    of_score: bool = False
 
     @property
     def verdict(self) -> str:
@@ -69,7 +74,10 @@ class Outlook:
             "close": f"{self.people:,} people may be too few for this study at epsilon {self.epsilon:g}.",
             "small": f"{self.people:,} people are too few for this study at epsilon {self.epsilon:g}.",
         }[self.verdict]
-        lines = [found, f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."]
+        told = f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."
+        if self.of_score:
+            told = f"The answers said in {studies} that what you expect is true; its expected AUC is {self.auc:.2f}."
+        lines = [found, told]
         lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
         if self.of_rule:
             lines.append("This is the forecast of a study that only leans on what you expect of each column.")
@@ -77,12 +85,16 @@ class Outlook:
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:
-            return (*lines, "No group that we tried was large enough: ask about fewer features, or raise epsilon.")
-        fewer = "With fewer, ask about fewer features, or raise epsilon."
+            return (*lines, f"No group that we tried was large enough: {self._remedy}.")
+        fewer = f"With fewer, {self._remedy}."
         said = f"About {self.enough:,} people would be enough. {fewer}"
         if self.enough <= self.people:
             said = f"This group is at the edge: at about {self.enough:,} people a study begins to be enough. {fewer}"
         return (*lines, said)
+
+    @property
+    def _remedy(self) -> str:
+        return "raise epsilon" if self.of_score else "ask about fewer features, or raise epsilon"
 
     def figures(self) -> dict[str, object]:
         """The keys of `study lint --json`."""
@@ -103,11 +115,10 @@ def outlook_of(
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
     `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
-    linear model, for which no people are made up, and for the declared score, which makes no model, and for a study
-    whose members write, which no lab simulates. A calibrated rule is tried as tables with the same directions, which
-    rank about as well or worse (decision 53).
+    linear model, for which no people are made up, and for a study whose members write, which no lab simulates. A
+    calibrated rule is tried as tables with the same directions, which rank about as well or worse (decision 53).
     """
-    if has_board(manifest) or is_linear(manifest) or any(map(asks_score, manifest.surveys)):
+    if has_board(manifest) or is_linear(manifest):
         return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
     assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
@@ -118,6 +129,22 @@ def outlook_of(
     study = proposal if of_rule else manifest
     found = outlook_of_plan(plan_of(proposal), study, people or manifest.cohort.minimum, epsilon, assumed=assumed)
     return evolve(found, of_rule=True) if of_rule else found
+
+
+def outlook_of_score(
+    proposal: Proposal, model: Outlook, seed: int = SEED, compute: Compute = HERE, assumed: Assumptions = MADE_UP
+) -> Outlook | str | None:
+    """Of the declared score for the people of a `model` that is not enough: else None, and without two directions. In
+    words where the file cannot ask for it, as without cuts."""
+    if model.verdict == "enough" or len(declared(proposal.features)) < 2:
+        return None
+    learning = evolve(proposal.learning, classifier="additive", ensemble="soft", score_share=0.0)
+    design = OnePacket("one-packet", model.epsilon, asks="score")
+    try:
+        plan = plan_of(evolve(proposal, design=design, learning=learning), seed)
+    except AnonmlError as fault:
+        return f"This file cannot ask for it yet: {fault}"
+    return outlook_of_plan(plan, proposal, model.people, model.epsilon, seed=seed, compute=compute, assumed=assumed)
 
 
 def sum_epsilon(study: Manifest) -> float:
@@ -146,7 +173,11 @@ def outlook_of_plan(
 
     known = found or tried(people)
     enough = _least(lambda size: tried(size).shown >= ENOUGH)
-    return Outlook(people, epsilon, known.auc, known.low, known.high, known.shown, enough, assumed.file is not None)
+    scored = any(map(asks_score, plan.manifest.surveys))
+    from_file = assumed.file is not None
+    return Outlook(
+        people, epsilon, known.auc, known.low, known.high, known.shown, enough, from_file, of_score=scored
+    )
 
 
 def _least(is_enough: Callable[[int], bool]) -> int | None:

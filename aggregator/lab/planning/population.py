@@ -2,7 +2,7 @@
 
 The assumptions, because nothing private may be looked at: features lean on one common factor, in one study more than
 in another; about two thirds of them go with the label, with effects that lean the same way. In some studies these are
-alike, in others one feature has nearly all. A number of which staff say what they expect always goes with it, and
+alike, in others one feature has nearly all. A feature of which staff say what they expect always goes with it, and
 `RIGHT` says how often they are right. All together, in categories, rank people with a ROC AUC of `signal` if nothing is
 hidden. Studies differ: that AUC is Phi(d / sqrt(2)), and ln d is normal around a middle that grows with the number of
 features, wider above it (`STRONGER`) than below (`WEAKER`).
@@ -28,9 +28,9 @@ from aggregator.lab.simulation.simulate import HELD_OUT
 from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.study.features import Feature
 
-STRENGTH, WEAKER, STRONGER, GROWTH, RIGHT = -0.2, 1.0, 1.25, 0.4, 0.95
-"""Of d with eight features; of their number, the power with which d grows; how often staff are right. Set by
-hand to cover the 179 public data sets of `benchmarks.forecast_sets` and `fresh_sets`; `benchmarks.forecasts` judges."""
+STRENGTH, WEAKER, STRONGER, GROWTH, RIGHT = 0.05, 1.3, 1.5, 0.6, 0.95
+"""Of d with eight features; of their number, the power with which d grows; how often staff are right. Chosen so that
+the mean miss on 198 of the sets that `benchmarks.forecasts` had seen is 0; it judges on others."""
 
 LOADINGS, SHARED, CONCENTRATION, THRESHOLDS = (0.7, 1.0), 2.0, 1.0, 1 / 3
 """The least and most of a study's largest loading; the mean weight of a loading in its feature's effect; the mean of
@@ -105,10 +105,11 @@ def made_up(
     columns: dict[str, FeatureColumn] = {}
     for feature in study.features:
         loading = generator.uniform(-most, most)
-        expects = feature.expects[0] if feature.expects and feature.kind == "numeric" else 0
+        told = feature.kind == "numeric"  # of categories `_column` has the declared signs already
+        expects = (feature.expects[0] if told else 1) if feature.expects else 0
         effect = shared * loading + generator.standard_normal() if generator.random() < 2 / 3 or expects else 0.0
         effect *= exp(spread * generator.standard_normal())
-        if effect * expects * (1 if not expects or generator.random() < RIGHT else -1) < 0:
+        if effect * expects * (1 if not (told and expects) or generator.random() < RIGHT else -1) < 0:
             effect, loading = -effect, -loading
         leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
         columns[feature.name], seen = _column(feature, ndtr(leaning), generator)

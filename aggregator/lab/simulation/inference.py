@@ -77,9 +77,7 @@ def infer_study(
     """
     file = read_csv(path)
     columns = {named(name): numbers_if_any(cells) for name, cells in file.columns.items()}
-    label = label if label in columns else named(sanitised(label))
-    if label not in columns:
-        raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
+    label = column_of(path, columns, label)
     target, bound = label_of(label, columns[label], tuple(positive))
     kept, scored = split(len(columns[label]), held_out, np.random.default_rng(seed))
     others = {name: [cells[row] for row in kept] for name, cells in columns.items() if name != label}
@@ -131,6 +129,14 @@ def people_of(proposal: Proposal, path: Path, bound: Bound | None = None) -> Peo
     study was inferred with. Raises `Malformed`."""
     columns = {named(name): cells for name, cells in read_columns(path).items()}
     return _people(path, proposal.features, proposal.label, columns, bound)
+
+
+def column_of(path: Path, columns: Mapping[str, list[Cell]], label: str) -> str:
+    """The name in a study of the column that somebody calls `label`. Raises `Malformed` where there is none."""
+    label = label if label in columns else named(sanitised(label))
+    if label not in columns:
+        raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
+    return label
 
 
 def named(column: str) -> str:
