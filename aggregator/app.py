@@ -349,8 +349,8 @@ class AggregatorApp:
         now = self._tools.now()
         if any(live.waits for live in self.studies()):
             return LOOK_SECONDS
-        ends = (live.ends for live in self.studies())
-        return min((max(end - now, 0.0) for end in ends if end is not None), default=86400.0)
+        dues = (live.due for live in self.studies())
+        return min([86400.0, *(max(due - now, 0.0) for due in dues if due is not None)])
 
     async def _load(self) -> None:
         """Take up the studies that are not loaded, and what other processes did to those that are. One that cannot be

@@ -9,6 +9,8 @@
    published sum is as far from it as the declared noise puts it. Of trees their counts are wrong by as much as those of
    trees that are grown again.
 7. The control is a whole study of as many people, and the numbers of both are numbers.
+
+Of a study that ended without a report one thing alone is told: why.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 from attrs import frozen
 
 Figures = Mapping[str, Any]
-CONTROL = "control"
+CONTROL, UNPUBLISHED = "control", "unpublished"
 _ROUNDING = 1e-6
 WORSE = 0.1
 """AUC. In 145 simulated divisions of the census, among 6 to 200 parties, the sum without noise ranked at most .0012
@@ -35,21 +37,28 @@ class Check:
     said: Callable[[Figures], str]
 
 
-def faults(figures: Figures) -> list[str]:
-    """All that does not hold, in sentences; none of a demo that did what it should. A missing figure is a fault."""
-    found = list(_of_study(figures, ""))
+def faults(figures: Figures, scored: bool = True) -> list[str]:
+    """All that does not hold, in sentences; none of a demo that did what it should. A missing figure is a fault.
+
+    `scored`: the model was tried on others, too.
+    """
+    found = list(_of_study(figures, "", scored))
     if CONTROL in figures:
-        found += _of_study(figures[CONTROL], "the control: ")
+        found += _of_study(figures[CONTROL], "the control: ", scored)
         if figures[CONTROL].get("peers") != figures.get("peers"):
             found.append("the control: it had another number of people than the study")
     return found
 
 
-def _of_study(figures: Figures, whose: str) -> Iterator[str]:
+def _of_study(figures: Figures, whose: str, scored: bool) -> Iterator[str]:
+    if UNPUBLISHED in figures:
+        yield f"{whose}the study ended without a report: {figures[UNPUBLISHED]}"
+        return
     of_model = _PARTY_CHECKS if "records" in figures else _MODEL_CHECKS
     if "trees" in figures:
         of_model = _TREES_CHECKS
-    for check in (*_CHECKS, *of_model, *(_TOR_CHECKS if "packet_circuits" in figures else ())):
+    checks = (*_CHECKS, *(of_model if scored else ()), *(_TOR_CHECKS if "packet_circuits" in figures else ()))
+    for check in checks:
         try:
             if not check.holds(figures):
                 yield whose + check.said(figures)

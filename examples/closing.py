@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -19,9 +21,15 @@ from examples.checks import CONTROL, faults
 NANO = 10**9
 
 
-def kept_report(report: Path, example: str, folder: Path) -> Path:
+def kept_here(report: Path, name: str) -> Path:
+    """See `kept_report`: in this folder, or where that cannot be written to, in the one for passing files."""
+    here = Path.cwd()
+    return kept_report(report, name, here if os.access(here, os.W_OK) else Path(tempfile.gettempdir()))
+
+
+def kept_report(report: Path, name: str, folder: Path) -> Path:
     """A copy of the report in `folder` under a name that nothing has yet."""
-    names = (f"anonml-demo-{example}{f'-{number}' if number > 1 else ''}.html" for number in range(1, 10_000))
+    names = (f"anonml-{name}{f'-{number}' if number > 1 else ''}.html" for number in range(1, 10_000))
     free = next(folder / name for name in names if not (folder / name).exists())
     shutil.copyfile(report, free)
     return free

@@ -26,7 +26,7 @@ from rich.console import Console
 from anon.errors import Malformed, Refused
 from examples import parties, scenes
 from examples.checks import CONTROL, faults
-from examples.closing import kept_report, show
+from examples.closing import kept_here, show
 from examples.private_tor import private_tor
 from examples.study_run import StudyRun, Wanted
 from examples.waiting import waiting
@@ -69,7 +69,7 @@ def main(
             shuffled = Asked(example, None, asked.peers, chosen, True, False)
             figures |= with_control(figures, _run(shuffled, folder / "control", console))
         if (found := folder / "published" / "report.html").is_file():
-            report = found if keep is not None else _kept(found, Path(example).stem)
+            report = found if keep is not None else kept_here(found, f"demo-{Path(example).stem}")
     if json_file:
         json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
     show(Console(), figures, report, example, keep and keep / "published")
@@ -133,12 +133,6 @@ def _network(folder: Path, console: Console, tor: bool) -> Iterator[None]:
             yield
         finally:
             del os.environ["ANONML_TORRC"]
-
-
-def _kept(report: Path, example: str) -> Path:
-    """The report where it stays: in this folder, or where that cannot be written to, in the one for passing files."""
-    here = Path.cwd()
-    return kept_report(report, example, here if os.access(here, os.W_OK) else Path(tempfile.gettempdir()))
 
 
 @contextmanager

@@ -28,9 +28,8 @@ from typing import Any
 from attrs import define, field, frozen
 
 from anon.errors import AnonmlError
-from anon.ldp import nano
 from anon.ldp.epsilon import NANO
-from anon.protocols.charge import Measure, Unit
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.queries import process
 from anon.queries.process import Work
 from anon.route import DirectRoute, Route
@@ -52,10 +51,13 @@ EXCHANGES = 32
 """Most exchanges of one process through tor at once."""
 CHILD_SECONDS = 600.0
 """Real seconds after which a child that evaluates is ended, however busy the machine is."""
-MOST_EPSILON = 10.0
-"""The most that an owner of the demo agrees to, in one study and in all."""
-MOST = tuple(
-    BudgetLimit(measure, unit, 1000 * NANO, 1000 * NANO) for measure in (Measure.ZCDP, Measure.CENTRAL) for unit in Unit
+MOST = 1000 * NANO
+"""The most that the owner of made-up data agrees to, in one study and in all: nobody's privacy is at stake."""
+LIMITS = tuple(
+    BudgetLimit(measure, unit, MOST, MOST)
+    for measure in Measure
+    for unit in Unit
+    if Budget(measure, unit) != LOCAL
 )
 _CHECKED = CheckedLists()
 """The peers of one process check the one public list of credentials once."""
@@ -197,9 +199,8 @@ def _settle_in(person: dict[str, Any], path: Path, way: Way, party: Party, minim
         import_file(home.data_path, Path(person["file"]), person["table"])
     else:
         import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
-    most = nano(MOST_EPSILON)
     policy = Policy(
-        lifetime=most, max_epsilon=most, minimum_cohort=minimum_cohort, minimum_window=0, limits=MOST
+        lifetime=MOST, max_epsilon=MOST, minimum_cohort=minimum_cohort, minimum_window=0, limits=LIMITS
     )
     time = Timepiece(party)
     peer = PeerApp(

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,10 @@ class Child:
         """Its next line. Raises `DemoFailed` with its last words when it has ended."""
         text = self.process.stdout.readline() if self.process.stdout else ""
         if not text:
-            raise DemoFailed(
-                f"{self.name} ended: {self.log.read_text('utf-8', 'replace')[-800:].strip() or 'without a word'}"
-            )
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOPPING)
+            last_words = self.log.read_text("utf-8", "replace")[-800:].strip() or "without a word"
+            raise DemoFailed(f"{self.name} ended ({self.process.returncode}): {last_words}")
         return dict(json.loads(text))
 
     def tell(self, value: Mapping[str, Any]) -> None:
@@ -67,16 +68,16 @@ def command(home: Path | None, *words: str) -> Any:
 
 @contextmanager
 def serving(
-    folder: Path, study: Path, invites: int, keeper: Keeper, onion: bool = False, watched: bool = False
+    folder: Path, order: Mapping[str, Any], keeper: Keeper, onion: bool = False, watched: bool = False
 ) -> Iterator[tuple[Child, list[str]]]:
     """An aggregator on a free loopback port, or as an onion service, that publishes a study; its invite links.
 
-    `watched`: somebody sees what it shows of the study meanwhile.
+    `order`: see `examples.serving`. `watched`: somebody sees what it shows of the study meanwhile.
     """
     words = ["-m", "examples.serving", "--home", str(folder / "aggregator"), *_clock(keeper)]
     words += [*(["--onion"] if onion else []), *(["--sight", str(folder / "sight.json")] if watched else [])]
     with _child("aggregator", words, folder) as child:
-        child.tell({"study": str(study), "invites": invites})
+        child.tell(order)
         yield child, list(child.line()["links"])
 
 

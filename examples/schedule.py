@@ -7,6 +7,7 @@ import re
 
 from attrs import frozen
 
+from anon.study import proposal
 from anon.study.proposal import Proposal
 
 DAY = 86400
@@ -22,6 +23,12 @@ class Schedule:
     binning: int
     collect: int
     ahead: float
+
+    @classmethod
+    def of(cls, written: proposal.Schedule) -> Schedule:
+        """That of a study file. A process runs ahead by a twentieth of the shortest stage at most."""
+        stages = (written.enrol, written.settle, written.binning, written.collect)
+        return cls(*stages, ahead=min(WEEKS.ahead, min(filter(None, stages)) / 20))
 
     def sections(self, peers: int, most: int) -> str:
         """The study file's schedule and cohort, of at most so many members, and room for all peers."""

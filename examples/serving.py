@@ -2,9 +2,10 @@
 
     python -m examples.serving --home DIR --clock FILE --keeper SOCKET [--sight FILE] [--onion]
 
-Standard input gives one line of JSON: {"study": the path of a study file, "invites": how many}. The first line on
-standard output has the links; each further one says that the study has another phase. `--sight` names the file for what
-somebody who watches sees of the study.
+Standard input gives one line of JSON: {"study": the path of a study file, "invites": how many, "title": another one
+than the file's, or empty}. The first line on standard output has the links; each further one says that the study has
+another phase, or cannot go on. `--sight` names the file for what somebody who watches sees of the study. Tellers of a
+study that is broken off hear that it is over.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ import os
 import secrets
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from attrs import evolve
 
 from aggregator.app import AggregatorApp
 from aggregator.opening import study_status
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, status_of
+from aggregator.tellers.publishing import give_up
+from aggregator.tellers.study_tellers import links_of
+from anon.errors import AnonmlError
 from anon.serving.onion_key import keep_keys
 from anon.study.given import read_given
 from anon.study.manifest import Manifest, Survey
@@ -44,14 +51,18 @@ def main() -> None:
     study = Path(order["study"])
     party = Party(options.clock, options.keeper, bars=True)
     with asyncio.Runner(loop_factory=party.loop) as runner, suppress(asyncio.CancelledError, KeyboardInterrupt):
-        runner.run(_serve(options, party, order, study))
+        try:
+            runner.run(_serve(options, party, order, study))
+        except AnonmlError as refused:
+            sys.exit(str(refused))
     party.over()
 
 
 async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: Path) -> None:
     home, draw = options.home, secrets.token_bytes
     async with AggregatorApp(home, party, draw, sleep=Shifts(party).sleep, look_seconds=DAY) as aggregator:
-        proposal = PROTOCOLS.load_proposal(study)
+        written = PROTOCOLS.load_proposal(study)
+        proposal = evolve(written, title=order["title"] or written.title)
         onions = keep_keys(options.home, os.urandom, 0) if options.onion else ()
         named = " ".join(onion.address() for onion in onions)
         manifest = await aggregator.create_study(proposal, named, read_given(proposal.given, study.parent))
@@ -65,13 +76,25 @@ async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any
         live = aggregator.study(manifest.study_id)
         telling = asyncio.ensure_future(_tell(aggregator, live, address, order["invites"], options.sight))
         opening = asyncio.ensure_future(until_each_opens(party, manifest))
-        done, others = await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
-        others.add(opening)
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        for task in done:
-            task.result()
+        async with _over_for_tellers(aggregator, live):
+            done, others = await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
+            others.add(opening)
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            for task in done:
+                task.result()
+
+
+@asynccontextmanager
+async def _over_for_tellers(aggregator: AggregatorApp, live: LiveStudy) -> AsyncIterator[None]:
+    """At the end of the block the study's tellers know that it is over, as far as they answer."""
+    try:
+        yield
+    finally:
+        if live.tellers is not None and not live.tellers.finished:
+            arrangement = live.tellers.arrangement
+            await give_up(links_of(arrangement, aggregator.link_to), arrangement, live.study)
 
 
 async def until_each_opens(party: Party, manifest: Manifest) -> None:
@@ -89,11 +112,12 @@ async def _tell(
 
 
 async def _phases(live: LiveStudy) -> None:
-    """A line for each phase. Nothing here asks the database while the phase stays."""
+    """A line for each phase, and for each reason why the study does not go on. Nothing here asks the database while
+    both stay."""
     said = None
     while True:
-        if live.state != said:
-            said = live.state
+        if (live.state, live.trouble) != said:
+            said = live.state, live.trouble
             status = await status_of(live, "")
             _say(study_status(status) | {"packet_answers": status.packet_answers, "fault": status.fault})
         await asyncio.sleep(PHASE_SECONDS)

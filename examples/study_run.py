@@ -15,6 +15,7 @@ from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.run import Plan
 from aggregator.protocols.installed import PROTOCOLS
+from anon.kit.terminal.foreign import inline
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
@@ -22,7 +23,8 @@ from anon.protocols.registry import charge_of
 from anon.protocols.tellers import tellers_of
 from anon.transparency.documents import find
 from examples import parties, scenes
-from examples.clock import Keeper
+from examples.checks import UNPUBLISHED
+from examples.clock import START, Keeper
 from examples.picture import Picture, shown
 from examples.processes import Child, DemoFailed, command, hosts, serving, tellers
 from examples.published import Published, read_published
@@ -32,7 +34,8 @@ from peer.rules.lifecycle import State
 
 HOSTS, TOR_HOSTS = 4, 2
 _MEMBERS = (str(State.FINISHED),)
-ENDED = ("published", "abandoned", "ended")
+PUBLISHED = "published"
+ENDED = (PUBLISHED, "abandoned", "ended")
 _STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
 _SAID = {
     "enrolling": "people look at the study, consent and enrol, each at a time of their own",
@@ -44,12 +47,17 @@ _SAID = {
 
 @frozen
 class Wanted:
-    """A demo's study. `folder` is its own; `tor`: through a private Tor network, which stands already."""
+    """A demo's study. `folder` is its own; `tor`: through a private Tor network, which stands already.
+
+    `begins`: its first instant, in unix seconds. `title`: the one under which it is published; empty: its file's.
+    """
 
     scene: scenes.Scene
     folder: Path
     seed: int
     tor: bool = False
+    begins: float = START
+    title: str = ""
 
     @property
     def schedule(self) -> Schedule:
@@ -61,10 +69,29 @@ class Wanted:
         """How many people take part."""
         return len(self.scene.peers)
 
+    @property
+    def hosts(self) -> int:
+        """How many processes have them."""
+        return TOR_HOSTS if self.tor else HOSTS
+
+    @property
+    def least(self) -> int:
+        """The members that each of them asks for at the least."""
+        return max(2, self.peers // 2)
+
+    def published_text(self, running: ExitStack) -> str:
+        """The study file as it is published: with the demo's schedule, and with tellers that were started for it."""
+        text = scheduled(self.scene.study_text, self.schedule, self.peers)
+        proposal = PROTOCOLS.proposal(text)
+        if not proposal.tellers:
+            return text
+        names = [teller.name for teller in proposal.tellers]
+        return with_tellers(text, proposal, running.enter_context(tellers(names, self.folder, self.tor)))
+
 
 @define
 class StudyRun:
-    """One run. `figures` are those of docs/figures.md."""
+    """One run. `figures` are those of docs/figures.md, and `lived` is all of it but the scores."""
 
     wanted: Wanted
     console: Console
@@ -73,16 +100,35 @@ class StudyRun:
 
     def figures(self) -> dict[str, Any]:
         """Run the study to its end. Raises `DemoFailed` where one of its processes ends badly."""
-        wanted, count = self.wanted, self.wanted.peers
-        self._lap("read", f"data of {count:,} peers, and {len(wanted.scene.test):,} others to try the model on"
-                  + (", all made up: the census data are not installed" if wanted.scene.made_up else ""))
-        hosted = TOR_HOSTS if wanted.tor else HOSTS
+        scene = self.wanted.scene
+        self._lap("read", f"data of {self.wanted.peers:,} peers, and {len(scene.test):,} others to try the model on"
+                  + (", all made up: the census data are not installed" if scene.made_up else ""))
+        figures = self.lived()
+        if UNPUBLISHED in figures:
+            return figures
+        with waiting(self.console, "the model is tried on others", None):
+            figures |= self._scores()
+        self._lap("score", "the model tried on people whom no peer holds")
+        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+
+    def lived(self) -> dict[str, Any]:
+        """The same without the model's scores. Where no report came, only why."""
+        outcomes, ended = self._life()
+        if ended["phase"] != PUBLISHED:
+            return {UNPUBLISHED: ended["fault"] or ended["phase"]}
+        with waiting(self.console, "what was published is audited", None):
+            figures = self._checked(outcomes, ended)
+        self._lap("audit", "everything published checked")
+        return figures
+
+    def _life(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        wanted, count, hosted = self.wanted, self.wanted.peers, self.wanted.hosts
         people = scenes.write_people(wanted.scene, wanted.folder, hosted)
         with ExitStack() as running:
-            keeper = Keeper(wanted.folder / "clock", hosted + 1, wanted.schedule.ahead)
+            keeper = Keeper(wanted.folder / "clock", hosted + 1, wanted.schedule.ahead, wanted.begins)
             running.enter_context(keeper)
             with waiting(self.console, "every peer makes its home and imports its data", count, self._homes):
-                children = running.enter_context(hosts(people, wanted.folder, max(2, count // 2), keeper, wanted.tor))
+                children = running.enter_context(hosts(people, wanted.folder, wanted.least, keeper, wanted.tor))
             self._lap("prepare", "every peer has its home and its data")
             with waiting(self.console, "the study is published, and its invites are drawn", None):
                 study = self._study_file(running)
@@ -91,30 +137,25 @@ class StudyRun:
             comes = wanted.schedule.comes(count, keeper.clock(), wanted.seed)
             for number, child in enumerate(children):
                 child.tell({"links": links[number::hosted], "comes": comes[number::hosted]})
-            picture = Picture(wanted.folder, count, keeper.clock)
+            picture = Picture(wanted.folder, count, keeper.clock, wanted.begins)
             ended = self._follow(server, picture)
             with shown(self.console, picture, "peers find their packets in the transcript, and erase their secrets"):
                 outcomes = [child.line() for child in children]
             self._lap("peers end", "inclusion checked, secrets erased")
-        with waiting(self.console, "what was published is audited, and the model tried on others", None):
-            figures = self._checked(outcomes, ended)
-        self._lap("score", "everything published checked, the model tried on people whom no peer holds")
-        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+        return outcomes, ended
 
     def _serving(self, study: Path, keeper: Keeper) -> AbstractContextManager[tuple[Child, list[str]]]:
         wanted = self.wanted
-        return serving(wanted.folder, study, wanted.peers, keeper, wanted.tor, self.console.is_terminal)
+        order = {"study": str(study), "invites": wanted.peers, "title": wanted.title}
+        return serving(wanted.folder, order, keeper, wanted.tor, self.console.is_terminal)
 
     def _study_file(self, running: ExitStack) -> Path:
-        """The study as it is published: with the demo's schedule, and with tellers that were started for it."""
         wanted = self.wanted
-        text = scheduled(wanted.scene.study_text, wanted.schedule, wanted.peers)
-        proposal = PROTOCOLS.proposal(text)
-        if proposal.tellers:
-            names = [teller.name for teller in proposal.tellers]
-            text = with_tellers(text, proposal, running.enter_context(tellers(names, wanted.folder, wanted.tor)))
-        for given in proposal.given:
-            (wanted.folder / given.file).write_bytes(wanted.scene.given[given.name])
+        text = wanted.published_text(running)
+        for given in PROTOCOLS.proposal(text).given:
+            place = wanted.folder / given.file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(wanted.scene.given[given.name])
         file = wanted.folder / "study.toml"
         file.write_text(text, "utf-8")
         return file
@@ -124,12 +165,16 @@ class StudyRun:
         return sum(1 for _ in self.wanted.folder.glob("homes-*/[0-9]*"))
 
     def _follow(self, server: Child, picture: Picture) -> dict[str, Any]:
-        """Read the server's lines until the study has ended; each change of phase ends a stage."""
+        """Read the server's lines until the study has ended; each change of phase ends a stage. Each reason why it
+        waits is told."""
         status = server.line()
         while (phase := status["phase"]) not in ENDED:
             with shown(self.console, picture, _SAID.get(phase, "the aggregator counts, and learns from noisy counts")):
                 status = server.line()
-            self._lap(_STAGES.get(status["phase"], phase), f"{status['enrolled']:,} enrolled")
+            if status["phase"] != phase:
+                self._lap(_STAGES.get(status["phase"], phase), f"{status['enrolled']:,} enrolled")
+            elif status["fault"]:
+                self.console.print(f"  it waits: {inline(status['fault'])}", highlight=False, markup=False)
         return status
 
     def _lap(self, stage: str, said: str) -> None:
@@ -149,9 +194,13 @@ class StudyRun:
         if self.wanted.tor:
             figures |= {name: _added(outcomes, name) for name in ("packet_connections", "packet_circuits")}
             figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
+        return figures
+
+    def _scores(self) -> dict[str, Any]:
+        published = read_published(self.wanted.folder / "published")
         scores = parties.scores if self.wanted.scene.held else _scores
         result = find(published.chain, "model") or find(published.chain, "rows")
-        return figures | (scores(self.wanted.scene, published) if result else {})
+        return scores(self.wanted.scene, published) if result else {}
 
 
 def figures_of(

@@ -79,6 +79,10 @@ class Drafts:
         """The text, if there is one."""
         return self._read(draft, _TEXT)
 
+    def text_path(self, draft: str) -> Path:
+        """The file of its text."""
+        return self._folder / f"{draft}{_TEXT}"
+
     def fields(self, draft: str) -> dict[str, str] | None:
         """The form's fields, if it was begun with the form."""
         return self._kept_fields(draft, _FIELDS)

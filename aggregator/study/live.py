@@ -119,6 +119,11 @@ class LiveStudy:
         """When the present phase ends, in unix seconds; None when nothing more happens."""
         return deadline(self.manifest, self._windows, self.phase, self.turn)
 
+    @property
+    def due(self) -> float | None:
+        """When it goes on (see `ends`), or is tried again where it cannot: the end of its phase may have passed."""
+        return self.ends if self.fault is None else self.fault.again
+
     def may_lack(self, now: float) -> bool:
         """See `lifecycle.may_lack`."""
         return may_lack(self.manifest, self._windows, self.phase, self.turn, now)

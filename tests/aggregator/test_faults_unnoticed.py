@@ -15,7 +15,7 @@ from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.enrolled import StoredEnrolment
-from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
+from aggregator.rules.faults import Fault, Superseded, TellerAway, TellerRefuses
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
 from aggregator.tellers.http_link import PAUSES, HttpLink
 from aggregator.tellers.link import named, together
@@ -46,6 +46,16 @@ async def test_a_second_list_never_takes_the_place_of_the_first(on_each_dialect:
     assert [await lists.of(other) for other in others] == [None] * 3
     assert await lists.keep(others[0], b"of round 1") == b"of round 1" == await lists.of(others[0])
     assert await lists.of(occasion) == b"first"
+
+
+async def test_the_clockwork_waits_for_a_study_that_is_tried_again_later(tmp_path: Path) -> None:
+    """Its phase has ended; without a pause the process would look for as long as a teller is away."""
+    async with in_memory(tmp_path, study_text()) as world:
+        now = world.clock.seconds = world.live.manifest.timetable.enrol_closes + 5.0
+        world.live.fault = Fault("a teller is away", again=now + 40.0)
+        assert await world.app.tick() == 40.0
+        world.live.fault = Fault("too long")
+        assert await world.app.tick() == 86400.0
 
 
 async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:

@@ -75,6 +75,8 @@ FAILURES: dict[str, Callable[[dict[str, Any]], None]] = {
     "a score that is no number": planted("", auc=float("nan")),
     "a ceiling above one": planted("", auc_ceiling_raw=1.2),
     "a verdict that is none": planted("", shown=None),
+    "it ended without a report": planted("", unpublished="the teller Library does not answer"),
+    "the control ended without a report": planted(CONTROL, unpublished="too few packets"),
     "the control is empty": planted(CONTROL, **EMPTY),
     "the control lost packets": planted(CONTROL, accepted=497, lost=3),
     "the control's packets missed their windows": planted(CONTROL, sent=100, missed=400, accepted=100, included=100),
@@ -141,6 +143,16 @@ CASES = [
 def test_a_good_run_says_so(figures: dict[str, Any]) -> None:
     assert faults(figures) == []
     assert "500 people trained one model" in said(figures) and "none was lost" in said(figures)
+
+
+def test_of_a_study_without_a_report_one_thing_is_told() -> None:
+    assert faults({"unpublished": "too few packets"}) == ["the study ended without a report: too few packets"]
+
+
+def test_a_study_whose_model_was_not_tried_has_the_other_checks() -> None:
+    untried = {name: figure for name, figure in STUDY.items() if name != "shown"}
+    assert faults(untried, scored=False) == [] and faults(untried)
+    assert faults(untried | {"accepted": 499}, scored=False)
 
 
 @pytest.mark.parametrize(("good", "plant"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])

@@ -135,7 +135,7 @@ def test_no_accuracy_is_told_that_the_report_calls_chance(figures: dict[str, obj
 def test_a_report_is_kept_beside_earlier_ones(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     report.write_text("first", "utf-8")
-    kept = [kept_report(report, "census", tmp_path).name for _ in range(3)]
+    kept = [kept_report(report, "demo-census", tmp_path).name for _ in range(3)]
     assert kept == ["anonml-demo-census.html", "anonml-demo-census-2.html", "anonml-demo-census-3.html"]
 
 

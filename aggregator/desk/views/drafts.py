@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from contextlib import suppress
 from hashlib import sha256
 
@@ -13,7 +14,7 @@ from attrs import evolve
 from aggregator.app import AggregatorApp
 from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
-from aggregator.desk.form import expected_people, fields_of
+from aggregator.desk.form import BEGINNING, expected_people, fields_of, rehearsed
 from aggregator.desk.student_page import page_of
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
@@ -95,9 +96,18 @@ class DraftPages(DeskPage):
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
             onion=not is_loopback(self._serving), lower=lower_limit(manifest),
             page=await asyncio.to_thread(page_of, manifest),
-            has_form=self._drafts.fields(draft) is not None,
+            has_form=self._drafts.fields(draft) is not None, rehearse=self._rehearsal(draft, manifest),
             asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
         )
+
+    def _rehearsal(self, draft: str, manifest: Manifest) -> str:
+        """The command that lets made-up people take part, as it is typed in any folder; empty where it would refuse."""
+        if manifest.cohort.admission == "allow-list":
+            return ""
+        people = rehearsed(self._drafts.fields(draft) or BEGINNING)
+        file, home = (shlex.quote(str(path.absolute())) for path in (self._drafts.text_path(draft), self._home))
+        more = f" --people {people}" if people > manifest.cohort.minimum else ""
+        return f"anonml study rehearse {file} --home {home}{more}"
 
     async def publish(self, request: web.Request) -> web.Response:
         """Publish; the clock of the study starts."""

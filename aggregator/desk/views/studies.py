@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,7 +16,6 @@ from aggregator.audit import audit as re_verify
 from aggregator.audit.exporting import export_study
 from aggregator.desk import study_view as facts
 from aggregator.desk.archive import archive
-from aggregator.desk.form import BEGINNING, rehearsed
 from aggregator.desk.metrics import CONTENT_TYPE, exposition
 from aggregator.desk.rendering import static
 from aggregator.desk.routes import ROUTES
@@ -95,20 +93,9 @@ class Pages(FormPages, InvitePages, ClassSizePages):
             limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
             lower=lower_limit(live.manifest),
             notice=teller_notice(live.manifest),
-            rehearse=self._rehearsal(live),
             again=self._drafts.of_study(live.study.hex()) is not None,
             most_invites=MOST_INVITES,
         )
-
-    def _rehearsal(self, live: LiveStudy) -> str:
-        """The command that lets made-up people take part, as it is typed in any folder; empty where it would refuse."""
-        manifest = live.manifest
-        if live.phase != "enrolling" or manifest.addresses or manifest.cohort.admission == "allow-list":
-            return ""
-        people = rehearsed(self._drafts.of_study(live.study.hex()) or BEGINNING)
-        home = shlex.quote(str(self._aggregator.home.path.absolute()))
-        more = f" --people {people}" if people > manifest.cohort.minimum else ""
-        return f"anonml study rehearse --home {home} --study {live.study.hex()[:8]}{more}"
 
     async def roster(self, request: web.Request) -> web.Response:
         """Who is in the roster, by key. No count of packets and no tag stands here."""
