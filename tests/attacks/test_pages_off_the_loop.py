@@ -63,7 +63,7 @@ async def test_the_owners_page_counts_and_reads_beside_the_loop(
         for place in ("/data", "/start/data", page.invite):
             assert (await page.get(place)).status == 200
             watched.demand("own_data")
-        watched.demand("packet_kinds")
+        watched.demand("packet_kinds", 2)
         watched.demand("explain")
         assert (await page.submit(page.invite, page.invite, answer="yes")).status == 200
         watched.demand("own_data", 2)

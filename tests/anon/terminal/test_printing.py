@@ -104,7 +104,7 @@ def test_a_way_around_is_found(line: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_plans_last_words_name_the_section_of_the_study_file() -> None:
     """With the console that `study plan` prints on, whose test of every module is above."""
-    assert 'asks = "score" under [design], and cuts for every number' in _printed(cli_plan._SCORE, width=1000)
+    assert 'asks = "score" under [design] for it' in _printed(cli_plan._SCORE, width=1000)
 
 
 def test_a_study_file_of_a_name_in_brackets_is_named_as_it_is(tmp_path: Path) -> None:
