@@ -94,7 +94,7 @@ def _table(path: Path, tab: bool) -> Mapping[str, np.ndarray[Any, Any]]:
 
 
 def _between(text: str) -> str:
-    """What is between the values of a line."""
+    """Characters between the values of a line."""
     header = text.partition("\n")[0]
     return ";" if header.count(";") > header.count(",") else ","
 

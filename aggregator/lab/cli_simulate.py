@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aggregator.compute import HELP, Compute
-from aggregator.lab.simulation.classes import ClassStudies, simulate_classes
+from aggregator.lab.classes import ClassStudies, simulate_classes
 from aggregator.lab.simulation.inference import WARNING, InferredStudy, infer_study, people_of
 from aggregator.lab.simulation.parties import Parties, has_parties, parties_from_csv
 from aggregator.lab.simulation.people import People, people_from_csv

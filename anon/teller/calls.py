@@ -7,6 +7,7 @@ an offer, and may have a study of its own countersigned: neither shows or change
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -133,7 +134,7 @@ class Calls:
             "accepted": lambda given: sorted(teller.accepted(Occasion(*given))),
             "list": lambda given: teller.sign_list(Occasion(*given[:3]), given[3]),
             "noise": lambda given: teller.add_noise(Occasion(*given[:3]), given[3]),
-            "finish": lambda given: teller.finish(*given),
+            "finish": lambda given: teller.finish(given[0], int(time.time())),
         }
 
     def _take_roll(

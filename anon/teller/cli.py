@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ import typer
 
 from anon.errors import Malformed, Refused
 from anon.kit.terminal.options import JsonOption, finished, print_json
-from anon.teller.news import SHORTEST, epsilon_in
+from anon.teller.news import SHORTEST
 from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
     held = home.lock()
     try:
         with closing(Journal(home.journal)) as journal:
-            Teller(home.key, journal, os.urandom).finish(study.quorum.id)
+            Teller(home.key, journal, os.urandom).finish(study.quorum.id, int(time.time()))
     finally:
         os.close(held)
 
@@ -289,9 +290,6 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
-        honest = "two of its three tellers are" if whole.has_spare else "one of its tellers is"
-        epsilon = epsilon_in(manifest) or "unknown to this program"
-        yield f"  epsilon {epsilon}: what is published keeps to it, if {honest} honest"
         yield f"  standard deviation of each teller's noise {noise:.3g}: members' programs check it before a yes"
         if study.stage != OVER:
             yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"

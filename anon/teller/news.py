@@ -6,7 +6,6 @@ from enum import Enum
 
 from attrs import field
 
-from anon.errors import Malformed
 from anon.study.manifest import Manifest
 from anon.values import frozen
 
@@ -36,9 +35,8 @@ class News:
         from anon.kit.terminal.foreign import short
 
         study, least = self.manifest, self.manifest.cohort.minimum
-        costs = f"epsilon {epsilon_in(study) or 'unknown to this program'}"
         after = {
-            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: {costs}, at least {least} members",
+            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: at least {least} members",
             Event.ADDING_UP: f"asked to add up round {(self.round or 0) + 1}",
             Event.OVER: "over; its keys and shares are erased here",
         }[self.event]
@@ -48,16 +46,3 @@ class News:
         """For `--json`."""
         rounds = {} if self.round is None else {"round": self.round}
         return {"study": self.manifest.study_id.hex(), "event": self.event.value, **rounds}
-
-
-def epsilon_in(manifest: Manifest) -> str:
-    """The epsilon of all that is published of the study, as every text says it; empty for a protocol of a newer
-    program."""
-    from anon.ldp import format_epsilon
-    from anon.protocols.cost_words import epsilon_of
-    from anon.protocols.installed import PROTOCOLS
-
-    try:
-        return format_epsilon(epsilon_of(PROTOCOLS.carried(manifest)))
-    except Malformed:
-        return ""

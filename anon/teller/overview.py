@@ -13,7 +13,6 @@ from anon.sharing.statements import list_heading, parse_disagreement, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import Manifest, parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
-from anon.teller.news import epsilon_in
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
 from anon.values import frozen
@@ -87,7 +86,6 @@ class StudyOverview:
             "title": self.manifest.title,
             "contact": self.manifest.contact,
             "aggregator": self.manifest.aggregator_key.hex(),
-            "epsilon": float(epsilon) if (epsilon := epsilon_in(self.manifest)) else None,
             "minimum": self.quorum.whole.minimum,
             "enrolment_closes": self.manifest.timetable.enrol_closes,
             "answers_close": self.manifest.windows[-1].closes,

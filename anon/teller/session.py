@@ -9,7 +9,6 @@ the end are those of the study itself: it signs one list of a round and slot, in
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -114,20 +113,12 @@ class _Study:
 
 
 class Teller:
-    """`random_bytes` must be the operating system's: keys, noise and the check of credentials are drawn from it. `now`:
-    unix seconds."""
+    """`random_bytes` must be the operating system's: keys, noise and the check of credentials are drawn from it."""
 
-    def __init__(
-        self,
-        key: SigningKey,
-        journal: Journal,
-        random_bytes: Callable[[int], bytes],
-        now: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, key: SigningKey, journal: Journal, random_bytes: Callable[[int], bytes]) -> None:
         self._key = key
         self._journal = journal
         self._random_bytes = random_bytes
-        self._now = now
 
     @property
     def words(self) -> str:
@@ -279,13 +270,13 @@ class Teller:
         statement = NoisyShare(occasion, mine.teller, accepted.digest(), share).sign(self._key)
         return self._journal.keep_noisy(origin, statement, mine.shares_of(origin))
 
-    def finish(self, study: bytes) -> None:
-        """The study's end, or this teller's part in it: its keys and shares are erased, of both pairs. All that was
-        signed stays."""
+    def finish(self, study: bytes, ended: int) -> None:
+        """The study's end (unix seconds), or this teller's part in it: its keys and shares are erased, of both pairs.
+        All that was signed stays."""
         kept = self._journal.study(study)
         quorum = None if kept is None else parse_quorum(study, kept[0])
         erased = [study] if quorum is None else [each.id for each in quorums(quorum.study, quorum.whole)]
-        self._journal.erase(erased, int(self._now()))
+        self._journal.erase(erased, ended)
 
     # Parts
 

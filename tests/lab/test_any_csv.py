@@ -16,9 +16,9 @@ from scipy.stats import chisquare
 from typer.testing import CliRunner
 
 from aggregator.estimator import LocallyPrivateClassifier
+from aggregator.lab.classes import values_of
 from aggregator.lab.cli_simulate import app
 from aggregator.lab.planning.candidates import candidates
-from aggregator.lab.simulation.classes import values_of
 from aggregator.lab.simulation.evaluation import calibration_error
 from aggregator.lab.simulation.inference import design_for, infer_study, people_of
 from aggregator.lab.simulation.people import split

@@ -24,7 +24,7 @@ from examples.clock import ClockFile, Party
 from tests.support.noted_program import CLOCK, KEEPER, live_by
 
 if sys.platform == "win32":
-    from tests.windows import wakeful as _wakeful  # noqa: F401, which mends what wakes a loop
+    from tests.support import wakeful as _wakeful  # noqa: F401, which mends what wakes a loop
 
 WAIT = "wait"
 """In place of `anonml`'s words: until this file is there."""

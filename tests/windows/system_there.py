@@ -258,7 +258,7 @@ def test_a_home_lives_in_a_folder_whose_program_reads_what_changes_and_shares_no
 
 
 def test_a_loop_is_woken_by_each_of_two_threads_at_once() -> None:
-    """Without `tests.windows.wakeful` Wine lost a third of these bytes, and with them the work of the one thread."""
+    """Without `tests.support.wakeful` Wine lost a third of these bytes, and with them the work of the one thread."""
     loop, each, came = asyncio.SelectorEventLoop(), 3000, 0
     loop._ssock.settimeout(10)  # type: ignore[attr-defined]
     threads = [threading.Thread(target=lambda: [loop._write_to_self() for _ in range(each)]) for _ in range(2)]  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.process, pytest.mark.browser, pytest.mark.timeout(1800), needs_windows,
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
-PROGRAM = "import anonml, tests.windows.wakeful; anonml.main()"
+PROGRAM = "import anonml, tests.support.wakeful; anonml.main()"
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def passed(files: Sequence[str], marked: str) -> int:
     """The number of tests in these files, all of which passed on Windows."""
 
     async def run() -> str:
-        plugins = ("-p", "no:cacheprovider", "-p", "tests.windows.wakeful")
+        plugins = ("-p", "no:cacheprovider", "-p", "tests.support.wakeful")
         words = (*plugins, "-o", "timeout_method=thread", "--tb=short", "-m", marked)
         left_out = " and ".join(f"not ({name})" for name in NOT_THERE)
         named = [f"tests/{name}.py" for name in files]

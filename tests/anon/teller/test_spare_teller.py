@@ -229,7 +229,7 @@ def test_the_noise_of_a_pair_erases_the_shares_of_both(tmp_path: Path) -> None:
     world.finished(AB, bodies[AB])
     assert not any(held_tags(world.journals[one], world.at(number)) for one in (0, 1) for number in (AB, AC, BC))
     assert held_tags(world.journals[2], world.at(AC))
-    world.tellers[2].finish(world.quorums[BC].id)
+    world.tellers[2].finish(world.quorums[BC].id, 0)
     assert not held_tags(world.journals[2], world.at(AC))
     for number in (AC, BC):
         with pytest.raises(Refused, match="the study is over"):

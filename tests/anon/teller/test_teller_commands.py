@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 from typer.testing import CliRunner
 
 from anon.crypto.nacl import SigningKey
@@ -19,7 +18,6 @@ from anon.teller.cli import app
 from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
 from anon.teller.journal import Journal
 from anon.teller.news import Event, News
-from anon.teller.overview import overview
 from anon.teller.session import Teller
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -86,7 +84,7 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
     begins = f"{manifest.study_id.hex()[:8]} “{manifest.title}”: "
     assert run("serve", "--home", tmp_path).splitlines() == [
-        f"{begins}new, of “{manifest.contact}”: epsilon 1, at least {manifest.cohort.minimum} members",
+        f"{begins}new, of “{manifest.contact}”: at least {manifest.cohort.minimum} members",
         f"{begins}asked to add up round 1",
         f"{begins}over; its keys and shares are erased here",
     ]
@@ -138,7 +136,6 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         f"words {study['fingerprint']}",
         f"with the key {key}",
         "a sum has at least 3 of them",
-        "epsilon unknown to this program: what is published keeps to it, if one of its tellers is honest",
         f"enrolment ends {instant(table.enrol_closes)}",
         f"answers come until {instant(study['answers_close'])}",
         f"at the latest {instant(study['needed_until'])}",
@@ -148,14 +145,6 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     assert told("status", "--home", tmp_path / "other") == []
     listed = run("allow", key, "--home", tmp_path / "home")
     assert f"{key} (calls itself “{study['contact']}”; its words: {words(bytes.fromhex(key))})\n" in listed
-
-
-def test_status_says_the_epsilon_of_all_that_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("init", "--name", "teller 0", "--loopback", "--home", tmp_path / "0")
-    found = evolve(overview(open_home(spared(tmp_path).folder / "1", os.urandom).journal)[0], manifest=manifest_of())
-    monkeypatch.setattr("anon.teller.overview.overview", lambda file: [found])
-    assert "  epsilon 1: what is published keeps to it" in run("status", "--home", tmp_path / "0")
-    assert [study["epsilon"] for study in told("status", "--home", tmp_path / "0")] == [1.0]
 
 
 @pytest.mark.slow
@@ -183,7 +172,6 @@ def test_a_teller_leaves_a_study_and_nothing_of_it_is_summed(tmp_path: Path) -> 
     said = run("status", "--home", home.path)
     assert "keep serving" not in said
     assert f": over since {instant(left[0]['ended'])}" in said
-    assert "keeps to it, if two of its three tellers are honest" in said
     reopened = Journal(home.journal)
     assert not held_tags(reopened, world.at(AB))
     for pair in (AB, AC):

@@ -126,7 +126,7 @@ def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(
     assert len(secrets) == 4 and all(secrets) and all(sealing)
     files = [path for path in (tmp_path / "0").iterdir() if path.name.startswith("teller.sqlite")]
     assert any(secrets[0] in path.read_bytes() for path in files)
-    world.tellers[0].finish(world.study)
+    world.tellers[0].finish(world.study, 0)
     left = [one for one in (*secrets, *sealing) for path in files if path.exists() and one in path.read_bytes()]
     assert not left and connection.execute("SELECT count(*) FROM shares").fetchone() == (0,)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from attrs import evolve
 from anon.sharing.statements import Disagreed
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
-from anon.teller.session import Teller
 from tests.support.spare import spared
-from tests.support.sums import signing_key
 
 AB = 0
 
@@ -38,14 +35,14 @@ def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Pa
     assert _seen(tmp_path) == f"round 1, slot 1: list signed; packets taken 4, accepted 3; {signed}"
     world.finished(AB, body)
     assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
-    world.tellers[0].finish(world.at(AB).study)
+    world.tellers[0].finish(world.at(AB).study, 0)
     assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
 
 
 def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> None:
     world = spared(tmp_path)
     world.settle(AB, world.admit(AB, world.packets()))
-    world.tellers[0].finish(world.at(AB).study)
+    world.tellers[0].finish(world.at(AB).study, 0)
     assert _seen(tmp_path) == "round 1, slot 1: ended without a sum; a list of enough packets never came"
 
 
@@ -63,8 +60,8 @@ def test_two_lists_and_who_signed_them_are_named(tmp_path: Path) -> None:
 def test_a_list_that_the_other_teller_never_signed_is_said_when_all_is_over(tmp_path: Path) -> None:
     world = spared(tmp_path)
     world.tellers[0].sign_list(world.at(AB), world.accepted(AB, world.packets()))
-    for end in (1_700_000_000.9, 1_700_000_010.0):
-        Teller(signing_key(0), world.journals[0], os.urandom, lambda end=end: end).finish(world.at(AB).study)
+    for end in (1_700_000_000, 1_700_000_010):
+        world.tellers[0].finish(world.at(AB).study, end)
     ends = {(study.stage, study.ended) for study in overview(tmp_path / "0" / DATABASE)}
     assert ends == {(OVER, 1_700_000_000)}, "of both pairs, and the first end counts"
     assert _seen(tmp_path).endswith("; the signature of “teller 1” under the list never came")

@@ -129,7 +129,7 @@ def test_secrets_are_erased_at_the_end(tmp_path: Path) -> None:
     ]
     before = files_of(tmp_path)
     for teller in world.tellers:
-        teller.finish(world.study)
+        teller.finish(world.study, 0)
     after = files_of(tmp_path)
     for offer in offers:
         assert offer is not None and offer.sealing in before and offer.part in before

@@ -23,7 +23,7 @@ from anon.errors import Malformed
 
 @frozen
 class ClassStudies:
-    """What the study of each value would give; values in the order of how common they are."""
+    """The study of each value, tried; values in the order of how common they are."""
 
     results: dict[str, SimulationResult]
 
