@@ -292,8 +292,8 @@ def read_packets_bucket(document: BucketDocument, number: int, read: ReadTranscr
 
 def published(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
     """The packets of transcripts' buckets, by survey. Raises `Malformed` for a content that is none."""
-    read = (read_transcript(manifest.study_id, content) for content in contents)
-    return by_survey(manifest, (packet for one in read for packet in one.packets))
+    buckets = (read_transcript(manifest.study_id, content) for content in contents)
+    return by_survey(manifest, (packet for bucket in buckets for packet in bucket.packets))
 
 
 def by_survey(manifest: Manifest, packets: Iterable[PublishedPacket | Malformed]) -> PublishedTranscripts:
