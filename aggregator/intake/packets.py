@@ -136,4 +136,5 @@ class PacketIntake:
         manifest = self.rules.manifest
         header = credential_header(self.rules.study, self.issued.roster_digest)
         tokens = (manifest.credential_key, header, manifest.packets)
-        return await self._workers.run(verify_tokens, *tokens, [self.rules.token_item(packet.packet) for packet in opened])
+        items = [self.rules.token_item(packet.packet) for packet in opened]
+        return await self._workers.run(verify_tokens, *tokens, items)
