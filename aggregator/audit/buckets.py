@@ -22,15 +22,21 @@ from attrs import evolve, field, frozen
 
 from aggregator.audit.packets import PacketContext, PacketVerdicts, check_packets
 from aggregator.compute import Compute
-from aggregator.study.learn import TranscriptCounts, count
+from aggregator.study.learn import TranscriptCounts, count_read
 from anon.errors import AnonmlError, Malformed
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.bucketed import BUCKETED, leaf_of, read_packets_bucket, read_roster_bucket
+from anon.transparency.bucketed import (
+    BUCKETED,
+    leaf_of,
+    read_packets_bucket,
+    read_roster_bucket,
+    read_transcript,
+)
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import Bodies, Closing, ClosingDocuments, all_work, read_closing
 from anon.transparency.documents import SignedHead
 from anon.transparency.merkle import root_of
-from anon.wire.packets import parse_published
+from anon.wire.packets import PublishedPacket
 
 Contents = Callable[[int, int], bytes | None]
 """The content of a document's bucket, by the numbers of both; None where it is missing."""
@@ -112,15 +118,13 @@ def _of(missing: Sequence[int], document: BucketDocument) -> str:
 
 
 def _leaf(document: BucketDocument, bucket: int, content: bytes | None) -> CheckedLeaf:
-    """The leaf of a bucket, whatever its root says. Credentials are counted against the roster's bucket."""
+    """The leaf of a bucket of members, whatever its root says. Credentials are counted against the roster's bucket."""
     if content is None:
         return CheckedLeaf(missing=True)
     try:
         digest = leaf_of(document.study, document.kind, document.part, content)
         if document.kind == "roster":
             return CheckedLeaf(digest, len(read_roster_bucket(document, bucket, content)))
-        if document.kind == "transcript":
-            return CheckedLeaf(digest, len(read_packets_bucket(document, bucket, content)))
     except Malformed as fault:
         return CheckedLeaf(fault=f": {fault}")
     return CheckedLeaf(digest)
@@ -153,38 +157,39 @@ def check_buckets(asked: PacketContext, with_tags: bool, piece: Sequence[Transcr
     read = [_read_bucket(asked, *bucket) for bucket in piece]
     verdicts = iter(check_packets(asked, [packets for _, packets in read if packets is not None]))
     return [
-        checked if packets is None else _with_verdicts(checked, packets, next(verdicts), with_tags)
+        checked if packets is None else _with_verdicts(checked, packets if with_tags else (), next(verdicts))
         for checked, packets in read
     ]
 
 
 def _read_bucket(
     asked: PacketContext, document: BucketDocument, bucket: int, content: bytes | None
-) -> tuple[CheckedPackets, list[bytes] | None]:
+) -> tuple[CheckedPackets, tuple[PublishedPacket, ...] | None]:
     """The bucket with its counts, and its packets. None where there is nothing to check in them."""
-    leaf = _leaf(document, bucket, content)
     if content is None:
-        return CheckedPackets(leaf), None
+        return CheckedPackets(CheckedLeaf(missing=True)), None
+    counted = None
     try:
-        counted = count(asked.counting, [content])
-    except Malformed:
-        counted = None
-    if not leaf.good:
-        return CheckedPackets(leaf, counted=counted), None
-    return CheckedPackets(leaf, counted=counted), list(read_packets_bucket(document, bucket, content))
+        read = read_transcript(document.study, content)
+        counted = count_read(asked.counting, read.packets)
+        packets = read_packets_bucket(document, bucket, read)
+    except Malformed as fault:
+        return CheckedPackets(CheckedLeaf(fault=f": {fault}"), counted=counted), None
+    return CheckedPackets(CheckedLeaf(read.leaf, len(packets)), counted=counted), packets
 
 
 def _with_verdicts(
-    checked: CheckedPackets, packets: Sequence[bytes], found: PacketVerdicts, with_tags: bool
+    checked: CheckedPackets, tagged: Sequence[PublishedPacket], found: PacketVerdicts
 ) -> CheckedPackets:
+    """`tagged`: the packets whose tags are asked for."""
     if found.fault is not None:
         return evolve(checked, fault=found.fault)
     tags: dict[int, list[bytes]] = {}
-    for packet, tag in zip(packets if with_tags else (), found.tags, strict=False):
-        tags.setdefault(parse_published(packet).survey, []).append(tag)
+    for packet in tagged:
+        tags.setdefault(packet.survey, []).append(packet.tag)
     by_survey = {survey: tuple(some) for survey, some in tags.items()}
     refused = Counter(found.refused)
-    return evolve(checked, packets=len(packets), tags=by_survey, refused=refused, bad_tokens=found.bad_tokens)
+    return evolve(checked, packets=len(found.tags), tags=by_survey, refused=refused, bad_tokens=found.bad_tokens)
 
 
 def wide(pieces: Iterable[Piece], size: Callable[[Piece], int], least: int) -> Iterator[tuple[Piece, ...]]:

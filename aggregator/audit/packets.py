@@ -9,7 +9,7 @@ from itertools import islice
 
 from attrs import frozen
 
-from aggregator.rules.acceptance import OpenedPacket, PacketRules, check_report, read_packet
+from aggregator.rules.acceptance import PacketRules, check_report, demand_known
 from aggregator.rules.refusal import PacketRefused
 from aggregator.study.learn import Counting
 from anon.credential import PublicKey, cached_verifier
@@ -17,6 +17,7 @@ from anon.errors import AnonmlError
 from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest
 from anon.wire.messages import credential_header
+from anon.wire.packets import PublishedPacket
 
 
 @frozen
@@ -40,8 +41,7 @@ class PacketContext:
 class PacketVerdicts:
     """The tags in the order of the packets, the words of those that are refused, and how many tokens do not verify.
 
-    `fault`: why a packet cannot be read, None
-    where all can; it is empty where the program's own words say nothing.
+    `fault`: why a packet cannot be one of the study, None where all can.
     """
 
     tags: tuple[bytes, ...] = ()
@@ -50,37 +50,36 @@ class PacketVerdicts:
     fault: str | None = None
 
 
-def check_packets(asked: PacketContext, buckets: Sequence[Sequence[bytes]]) -> list[PacketVerdicts]:
+def check_packets(asked: PacketContext, buckets: Sequence[Sequence[PublishedPacket]]) -> list[PacketVerdicts]:
     """For each bucket the verdict on its packets, of whichever surveys. All tokens are checked in one batch.
 
     Never raises for anything that they hold.
     """
     manifest = _manifest(asked.manifest, asked.protocols)
     rules = PacketRules(manifest.study_id, manifest, bytes(32))
-    read = [_read(rules, plaintexts) for plaintexts in buckets]
-    opened = [packet for packets in read if not isinstance(packets, str) for packet in packets]
-    bad = iter(_bad_tokens(rules, asked.roster_digest, opened))
+    faults = [_fault(rules, packets) for packets in buckets]
+    sound = [packet for packets, fault in zip(buckets, faults, strict=True) if fault is None for packet in packets]
+    bad = iter(_bad_tokens(rules, asked.roster_digest, sound))
     verdicts = []
-    for packets in read:
-        if isinstance(packets, str):
-            verdicts.append(PacketVerdicts(fault=packets))
+    for packets, fault in zip(buckets, faults, strict=True):
+        if fault is not None:
+            verdicts.append(PacketVerdicts(fault=fault))
             continue
-        tags = tuple(packet.kept.tag for packet in packets)
+        tags = tuple(packet.tag for packet in packets)
         verdicts.append(PacketVerdicts(tags, _refused(rules, packets, asked.seed), sum(islice(bad, len(packets)))))
     return verdicts
 
 
-def _read(rules: PacketRules, plaintexts: Sequence[bytes]) -> list[OpenedPacket] | str:
-    """The packets, or why one cannot be read."""
+def _fault(rules: PacketRules, packets: Sequence[PublishedPacket]) -> str | None:
     try:
-        return [read_packet(rules, plaintext) for plaintext in plaintexts]
-    except AnonmlError as fault:
-        return str(fault)
-    except (KeyError, ValueError, TypeError):
-        return ""
+        for packet in packets:
+            demand_known(rules, packet)
+    except PacketRefused as turned:
+        return str(turned)
+    return None
 
 
-def _refused(rules: PacketRules, packets: Sequence[OpenedPacket], seed: bytes) -> tuple[str, ...]:
+def _refused(rules: PacketRules, packets: Sequence[PublishedPacket], seed: bytes) -> tuple[str, ...]:
     refused = []
     for packet in packets:
         try:
@@ -90,11 +89,11 @@ def _refused(rules: PacketRules, packets: Sequence[OpenedPacket], seed: bytes) -
     return tuple(refused)
 
 
-def _bad_tokens(rules: PacketRules, roster_digest: bytes, opened: Sequence[OpenedPacket]) -> list[bool]:
+def _bad_tokens(rules: PacketRules, roster_digest: bytes, packets: Sequence[PublishedPacket]) -> list[bool]:
     manifest = rules.manifest
     header = credential_header(manifest.study_id, roster_digest)
     verifier = cached_verifier(PublicKey(manifest.credential_key), header, manifest.packets)
-    verdicts = verifier.check_batch([packet.token_item(rules) for packet in opened], os.urandom)
+    verdicts = verifier.check_batch([rules.token_item(packet) for packet in packets], os.urandom)
     return [isinstance(verdict, AnonmlError) for verdict in verdicts]
 
 

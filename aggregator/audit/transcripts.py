@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from aggregator.audit.buckets import CheckedPackets, GatheredBuckets, checked_transcripts
-from aggregator.audit.noting import UNREADABLE, Note
+from aggregator.audit.noting import Note
 from aggregator.audit.packets import PacketContext
 from aggregator.compute import Compute
 from aggregator.study.learn import TranscriptCounts, count
@@ -42,7 +42,7 @@ class CheckedTranscripts:
         for bucket, result in enumerate(checked):
             gathered.take(bucket, result.leaf)
             if result.fault is not None:
-                gathered.fault(f"bucket {bucket}: {result.fault or UNREADABLE}")
+                gathered.fault(f"bucket {bucket}: {result.fault}")
             self.packets += result.packets
             self._add(result.counted)
             refused.update(result.refused)

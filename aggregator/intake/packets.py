@@ -125,7 +125,7 @@ class PacketIntake:
             check_window(self.rules, opened, arrived, self.frozen_until)  # 6.
             if isinstance(opened, OpenedDummy):
                 return ACCEPTED
-            check_report(self.rules, opened, self.issued.seed)  # 7. and 8.
+            check_report(self.rules, opened.packet, self.issued.seed)  # 7. and 8.
         except PacketRefused as turned:
             return turned.word
         return None
@@ -136,4 +136,5 @@ class PacketIntake:
         manifest = self.rules.manifest
         header = credential_header(self.rules.study, self.issued.roster_digest)
         tokens = (manifest.credential_key, header, manifest.packets)
-        return await self._workers.run(verify_tokens, *tokens, [packet.token_item(self.rules) for packet in opened])
+        items = [self.rules.token_item(packet.packet) for packet in opened]
+        return await self._workers.run(verify_tokens, *tokens, items)

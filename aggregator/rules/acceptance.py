@@ -36,7 +36,6 @@ from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.study.manifest import Manifest, Window
 from anon.wire.cbor import sha256
 from anon.wire.packets import (
-    TAG_BYTES,
     Dummy,
     Layout,
     Occasion,
@@ -44,7 +43,6 @@ from anon.wire.packets import (
     PublishedPacket,
     packet_info,
     parse_packet,
-    parse_published,
 )
 from anon.wire.replies import ACCEPTED
 
@@ -55,11 +53,6 @@ class OpenedPacket:
 
     packet: PublishedPacket
     kept: AcceptedPacket
-
-    def token_item(self, rules: PacketRules) -> tuple[bytes, bytes, bytes]:
-        """Token, pseudonym context and presentation header: what step 9 needs."""
-        packet = self.packet
-        return packet.token, rules.contexts[packet.slot], packet.presentation_header()
 
     def window(self, rules: PacketRules) -> Window:
         """When it may arrive."""
@@ -103,6 +96,10 @@ class PacketRules:
         for name, value in computed.items():
             object.__setattr__(self, name, value)
 
+    def token_item(self, packet: PublishedPacket) -> tuple[bytes, bytes, bytes]:
+        """Token, pseudonym context and presentation header: what step 9 needs."""
+        return packet.token, self.contexts[packet.slot], packet.presentation_header()
+
 
 def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> OpenedPacket | OpenedDummy:
     """Steps 1 to 4. Raises `PacketRefused`."""
@@ -117,7 +114,7 @@ def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> OpenedPacket | O
     except Malformed:
         raise PacketRefused("malformed") from None
     if isinstance(packet, Packet):
-        return _known(rules, packet.published(), packet.shares)
+        return _known(rules, packet)
     if not rules.manifest.cover.connections:
         raise PacketRefused("malformed")
     return _dummy(rules, packet)
@@ -134,17 +131,17 @@ def _dummy(rules: PacketRules, dummy: Dummy) -> OpenedDummy:
     return OpenedDummy(named)
 
 
-def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> OpenedPacket:
-    """Steps 3 and 4 for a packet in its published form, also for one out of a transcript. Raises `PacketRefused`."""
-    try:
-        packet = parse_published(plaintext_untrusted)
-    except Malformed:
-        raise PacketRefused("malformed") from None
-    return _known(rules, packet)
+def _known(rules: PacketRules, sent: Packet) -> OpenedPacket:
+    packet = sent.published()
+    demand_known(rules, packet)
+    plaintext = packet.to_bytes()
+    digest = sha256(labels.PACKET_DIGEST, plaintext)
+    kept = AcceptedPacket(packet.slot, packet.tag, packet.survey, plaintext, digest, sent.shares)
+    return OpenedPacket(packet, kept)
 
 
-def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...] = ()) -> OpenedPacket:
-    """Step 4. Raises `PacketRefused`."""
+def demand_known(rules: PacketRules, packet: PublishedPacket) -> None:
+    """Step 4, also for a packet out of a transcript. Raises `PacketRefused`."""
     if packet.study != rules.study:
         raise PacketRefused("wrong-study")
     if len(packet.token) != rules.layout.token or len(packet.digests) != len(rules.layout.shares):
@@ -155,10 +152,6 @@ def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...
         raise PacketRefused("unknown-slot")
     if not 0 <= packet.survey < len(rules.manifest.surveys):
         raise PacketRefused("unknown-survey")
-    plaintext = packet.to_bytes()
-    digest = sha256(labels.PACKET_DIGEST, plaintext)
-    kept = AcceptedPacket(packet.slot, packet.token[:TAG_BYTES], packet.survey, plaintext, digest, shares)
-    return OpenedPacket(packet, kept)
 
 
 def acknowledged(opened: OpenedPacket, stored_digest: bytes | None) -> bool:
@@ -175,10 +168,9 @@ def check_window(rules: PacketRules, opened: OpenedPacket | OpenedDummy, arrived
         raise PacketRefused("window-closed")
 
 
-def check_report(rules: PacketRules, opened: OpenedPacket, seed: bytes) -> None:
+def check_report(rules: PacketRules, packet: PublishedPacket, seed: bytes) -> None:
     """Steps 7 and 8. Raises `PacketRefused`."""
-    packet = opened.packet
-    if draw(rules.manifest.slots[packet.slot], seed, opened.kept.tag) != packet.survey:  # 7.
+    if draw(rules.manifest.slots[packet.slot], seed, packet.tag) != packet.survey:  # 7.
         raise PacketRefused("wrong-draw")
     try:
         rules.manifest.surveys[packet.survey].demand_report(packet.report)  # 8.

@@ -20,12 +20,15 @@ from aggregator.protocols.contract import AggregatorPart, CountingPart, EndingPa
 from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
+from anon.errors import Malformed
 from anon.protocols.contract import Place
 from anon.protocols.registry import Protocols, protocol_of
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import published
+from anon.transparency.bucketed import by_survey, published
 from anon.transparency.documents import SignedHead
 from anon.transparency.fingerprint import HeadPrint, head_prints
+from anon.transparency.transcript import PublishedTranscripts
+from anon.wire.packets import PublishedPacket
 
 _REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12})</td></tr>')
 
@@ -59,11 +62,20 @@ class TranscriptCounts:
 def count(asked: Counting, bodies: Sequence[bytes]) -> TranscriptCounts:
     """The counts in some buckets of transcripts. Raises `Malformed` for a body that is none."""
     manifest = _manifest(asked.manifest, asked.protocols)
-    found = published(manifest, bodies)
+    return _counts(manifest, published(manifest, bodies), asked.score_value)
+
+
+def count_read(asked: Counting, packets: Sequence[PublishedPacket | Malformed]) -> TranscriptCounts:
+    """The counts in packets that are decoded already, or cannot be (`ReadTranscript.packets`)."""
+    manifest = _manifest(asked.manifest, asked.protocols)
+    return _counts(manifest, by_survey(manifest, packets), asked.score_value)
+
+
+def _counts(manifest: Manifest, found: PublishedTranscripts, score_value: bytes) -> TranscriptCounts:
     part = part_of(manifest)
     packets = {survey.survey: found.packets.get(survey.survey, ()) for survey in manifest.surveys}
     tallies = {
-        survey.survey: part.tally(manifest, survey, packets[survey.survey], asked.score_value)
+        survey.survey: part.tally(manifest, survey, packets[survey.survey], score_value)
         for survey in manifest.surveys
     }
     return TranscriptCounts(tallies, {survey: len(some) for survey, some in packets.items()}, found.unreadable)

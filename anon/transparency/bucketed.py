@@ -201,7 +201,11 @@ def digests_of(content: bytes, study: bytes, slot: int) -> bytes:
     said, packets = parse_transcript(content, study)
     if said != slot:
         raise Malformed("transcript: a bucket of another slot")
-    return digest_list(study, slot, [sha256(labels.PACKET_DIGEST, packet) for packet in packets])
+    return _digests(study, slot, packets)
+
+
+def _digests(study: bytes, slot: int, plaintexts: Sequence[bytes]) -> bytes:
+    return digest_list(study, slot, [sha256(labels.PACKET_DIGEST, plaintext) for plaintext in plaintexts])
 
 
 def tag_of(plaintext: bytes) -> bytes:
@@ -239,41 +243,75 @@ def _demand_all(document: BucketDocument, entries: int) -> None:
         raise Malformed(f"{document.kind}: signed for {document.count} entries, and it has {entries}")
 
 
-def read_packets_bucket(document: BucketDocument, number: int, content_untrusted: bytes) -> tuple[bytes, ...]:
+@frozen(eq=False)
+class ReadTranscript:
+    """A transcript's bucket, of which each packet is decoded once. `packets`: each as it reads, or why it does not."""
+
+    study: bytes
+    slot: int
+    plaintexts: tuple[bytes, ...] = field(repr=False)
+    packets: tuple[PublishedPacket | Malformed, ...] = field(repr=False)
+
+    @property
+    def leaf(self) -> bytes:
+        """The hash of the body that travels to peers: as `leaf_of` gives it."""
+        return leaf_hash(_digests(self.study, self.slot, self.plaintexts))
+
+
+def read_transcript(study: bytes, content_untrusted: bytes) -> ReadTranscript:
+    """The content of a bucket of the study's transcripts. Raises `Malformed` for one that is none."""
+    slot, plaintexts = parse_transcript(content_untrusted, study)
+    return ReadTranscript(study, slot, plaintexts, tuple(map(_read_packet, plaintexts)))
+
+
+def _read_packet(plaintext_untrusted: bytes) -> PublishedPacket | Malformed:
+    try:
+        return parse_published(plaintext_untrusted)
+    except Malformed as fault:
+        return fault
+
+
+def read_packets_bucket(document: BucketDocument, number: int, read: ReadTranscript) -> tuple[PublishedPacket, ...]:
     """The packets of a transcript's bucket: strictly sorted by tag, and all belong here."""
-    slot, packets = parse_transcript(content_untrusted, document.study)
-    if slot != document.part:
+    if read.slot != document.part:
         raise Malformed("transcript: a bucket of another slot")
-    read = [parse_published(packet) for packet in packets]
-    if any(packet.slot != document.part for packet in read):
+    packets: list[PublishedPacket] = []
+    for packet in read.packets:
+        if isinstance(packet, Malformed):
+            raise packet
+        packets.append(packet)
+    if any(packet.slot != document.part for packet in packets):
         raise Malformed("transcript: a packet of another slot")
-    tags = [packet.token[:TAG_BYTES] for packet in read]
+    tags = [packet.tag for packet in packets]
     if not all(tag < following for tag, following in pairwise(tags)):
         raise Malformed("transcript: a bucket is not strictly sorted by tag")
     if any(bucket_of(tag, document.bits) != number for tag in tags):
         raise Malformed("transcript: a packet stands in another bucket than its own")
-    return packets
+    return tuple(packets)
 
 
 def published(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
-    """The packets of transcripts' buckets, by survey. Raises `Malformed` for a content that is none. A packet of no
-    survey of the study, or with no report of its survey, is counted as unreadable."""
+    """The packets of transcripts' buckets, by survey. Raises `Malformed` for a content that is none."""
+    buckets = (read_transcript(manifest.study_id, content) for content in contents)
+    return by_survey(manifest, (packet for bucket in buckets for packet in bucket.packets))
+
+
+def by_survey(manifest: Manifest, packets: Iterable[PublishedPacket | Malformed]) -> PublishedTranscripts:
+    """The packets by survey. One of no survey of the study, or with no report of its survey, is counted as unreadable.
+    """
     found: dict[int, list[PublishedPacket]] = {survey.survey: [] for survey in manifest.surveys}
     unreadable = 0
-    for content in contents:
-        for plaintext in parse_transcript(content, manifest.study_id)[1]:
-            packet = _read(manifest, plaintext)
-            if packet is None:
-                unreadable += 1
-            else:
-                found[packet.survey].append(packet)
-    return PublishedTranscripts({survey: tuple(packets) for survey, packets in found.items()}, unreadable)
+    for packet in packets:
+        if isinstance(packet, Malformed) or not _answers(manifest, packet):
+            unreadable += 1
+        else:
+            found[packet.survey].append(packet)
+    return PublishedTranscripts({survey: tuple(some) for survey, some in found.items()}, unreadable)
 
 
-def _read(manifest: Manifest, plaintext: bytes) -> PublishedPacket | None:
+def _answers(manifest: Manifest, packet: PublishedPacket) -> bool:
     try:
-        packet = parse_published(plaintext)
         manifest.survey(packet.survey).demand_report(packet.report)
     except Malformed:
-        return None
-    return packet
+        return False
+    return True

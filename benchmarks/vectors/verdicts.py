@@ -19,7 +19,7 @@ from anon.protocols.sum.standing import arrangement_of, read_sum
 from anon.sharing.round_document import parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import read_credentials_bucket, read_packets_bucket, read_roster_bucket
+from anon.transparency.bucketed import read_credentials_bucket, read_packets_bucket, read_roster_bucket, read_transcript
 from anon.transparency.buckets import BucketDocument, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, parse_chain
 from anon.transparency.fingerprint import head_words, words
@@ -87,7 +87,8 @@ def _contents(given: Given) -> Plain:
         return {"entries": len(read_roster_bucket(document, given["number"], content))}
     if document.kind == "credentials":
         return {"entries": len(read_credentials_bucket(document.study, content, document.count))}
-    return {"entries": len(read_packets_bucket(document, given["number"], content))}
+    read = read_transcript(document.study, content)
+    return {"entries": len(read_packets_bucket(document, given["number"], read))}
 
 
 def _signatures(given: Given) -> Plain:
@@ -120,10 +121,10 @@ def _packets(given: Given) -> Plain:
     asked = PacketContext(
         manifest.to_bytes(), PROTOCOLS, body_digest(roster), study_seed(manifest.to_bytes(), roster, value)
     )
-    (found,) = check_packets(asked, [[_read(given, "packet")]])
+    packet = parse_published(_read(given, "packet"))
+    (found,) = check_packets(asked, [[packet]])
     if found.fault is not None or found.refused or found.bad_tokens:
         raise RejectedProof("the packet is not acceptable")
-    packet = parse_published(_read(given, "packet"))
     return {"tag": packet.tag.hex(), "survey": packet.survey, "slot": packet.slot}
 
 

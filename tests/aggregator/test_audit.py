@@ -27,6 +27,7 @@ from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.transparency.merkle import leaf_hash
 from anon.transparency.transcript import digest_list
 from anon.wire.cbor import decode, encode, sha256
+from anon.wire.packets import PublishedPacket, parse_published
 from tests.support.packets import FIELDS
 from tests.support.protocols import parse_manifest
 from tests.support.world import in_memory, sealed, study_text
@@ -157,6 +158,18 @@ def test_an_honest_study_has_no_findings(finished: Published) -> None:
     result = finished.audited({})
     assert result.findings == () and result.ok and result.model_checked
     assert (result.enrolled, result.packets) == (12, 12)
+
+
+def test_each_packet_is_decoded_once(finished: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoding was a tenth of an audit when each check did it for itself."""
+    read: list[bytes] = []
+
+    def counted(plaintext: bytes) -> PublishedPacket:
+        read.append(plaintext)
+        return parse_published(plaintext)
+
+    monkeypatch.setattr("anon.transparency.bucketed.parse_published", counted)
+    assert finished.audited({}).packets == len(read) == len(set(read)) > 0
 
 
 def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from aggregator.rules.lifecycle import Phase
 from aggregator.study.bucketing import publish_in_buckets, roster_buckets
 from anon.route import DirectRoute
 from anon.transparency import buckets
-from anon.transparency.bucketed import digests_of, read_packets_bucket
+from anon.transparency.bucketed import digests_of, read_packets_bucket, read_transcript
 from anon.transparency.buckets import parse_bucket, parse_bucket_document
 from anon.transparency.documents import find
 from tests.support.clock import Clock
@@ -63,7 +63,7 @@ async def test_buckets_over_http_lead_to_the_signed_root(tmp_path: Path) -> None
                     assert status == 200
                     if kind == "transcript":
                         assert digests_of(content, live.study, 0) == body
-                        shown += len(read_packets_bucket(document, bucket, content))
+                        shown += len(read_packets_bucket(document, bucket, read_transcript(live.study, content)))
                     else:
                         assert content == body
             assert shown == 6

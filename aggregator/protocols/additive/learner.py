@@ -73,7 +73,7 @@ def fit(moments: NoisyMoments) -> Additive:
     asked = measurements(moments)
     weights, effects, found, chance = _fitted(asked, asked.seen())
     spread = _spread(asked, found, weights, effects)
-    return _as_log_odds(moments, asked.covariance, asked.kept, effects, spread, weights[0], chance)
+    return _as_log_odds(moments, asked.covariance, asked.relations, effects, spread, weights[0], chance)
 
 
 def refit(asked: Measurements, seen: WhitenedMeasurements, contrast: Floats, bits: Floats) -> Floats:
@@ -84,7 +84,7 @@ def refit(asked: Measurements, seen: WhitenedMeasurements, contrast: Floats, bit
     moments = evolve(asked.moments, contrast=contrast, bits=bits)
     other = evolve(asked, moments=moments, values=_values(moments))
     weights, effects, _found, chance = _fitted(other, seen.of_others(other.values))
-    return _as_log_odds(moments, asked.covariance, asked.kept, effects, None, weights[0], chance).log_odds
+    return _as_log_odds(moments, asked.covariance, asked.relations, effects, None, weights[0], chance).log_odds
 
 
 def _fitted(asked: Measurements, seen: WhitenedMeasurements) -> tuple[Floats, Floats, _Posteriors, float]:
@@ -101,14 +101,14 @@ class Measurements:
     """The measurements, as `values` (M,) = `rows` (M, D) @ `covariance` S (D, D) @ effects w (D,) + noise.
 
     `kernel`: the prior covariance of w at tau = 1. `direction`: d (D,), of which the prior mean of w is a multiple.
-    `kept`: as in `indicator_covariance`.
+    `relations`: for each pair of features what part of the product of their sizes `_assumed` adds.
     """
 
     moments: NoisyMoments
     rows: Floats
     values: Floats
     covariance: Floats
-    kept: dict[tuple[str, str], float]
+    relations: dict[tuple[str, str], float]
     kernel: Floats
     direction: Floats
 
@@ -135,7 +135,7 @@ def measurements(moments: NoisyMoments) -> Measurements:
     covariance, kept = indicator_covariance(moments)
     rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
     kernel, direction = prior(moments.coordinates), declared_direction(moments)
-    return Measurements(moments, rows, _values(moments), covariance, kept, kernel, direction)
+    return Measurements(moments, rows, _values(moments), covariance, _relations(moments, kept), kernel, direction)
 
 
 def _values(moments: NoisyMoments) -> Floats:
@@ -290,7 +290,7 @@ def _priors(seen: WhitenedMeasurements) -> tuple[Floats, Floats, Floats]:
 def _as_log_odds(
     moments: NoisyMoments,
     covariance: Floats,
-    kept: dict[tuple[str, str], float],
+    relations: dict[tuple[str, str], float],
     effects: Floats,
     spread: Floats | None,
     null: float,
@@ -305,7 +305,7 @@ def _as_log_odds(
     coordinates, rate = moments.coordinates, moments.rate
     plain = centred(moments, effects)
     claimed = float(plain @ covariance @ plain)
-    variance = claimed + _assumed(moments, covariance, kept, plain)
+    variance = claimed + _assumed(moments, covariance, relations, plain)
     correction = claimed / variance if variance > 0 else 1.0
     spent = rate * (1 - rate)
     r2 = min(correction * claimed / spent, LARGEST_R2)
@@ -324,8 +324,19 @@ def _as_log_odds(
     return Additive(log_odds, errors, plain, null, chance, r2)
 
 
+def _relations(moments: NoisyMoments, kept: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """`kept`: as in `indicator_covariance`."""
+    places, found = moments.coordinates.places, {}
+    for (first, second), share in kept.items():
+        asked = bool(np.isfinite(moments.second_variance[places[first], places[second]]).all())
+        tables = bool(np.isfinite(moments.contrast_variance[[places[first].start, places[second].start]]).all())
+        relation = ASSUMED_RELATION if tables and not asked else UNCERTAIN_RELATION
+        found[first, second] = 2 * (1 - share) * relation
+    return found
+
+
 def _assumed(
-    moments: NoisyMoments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
+    moments: NoisyMoments, covariance: Floats, relations: dict[tuple[str, str], float], effects: Floats
 ) -> float:
     """The variance of f that relations between features are assumed to add to those that were believed."""
     places = moments.coordinates.places
@@ -334,9 +345,6 @@ def _assumed(
         for name, place in places.items()
     }
     added = 0.0
-    for (first, second), share in kept.items():
-        asked = bool(np.isfinite(moments.second_variance[places[first], places[second]]).all())
-        tables = bool(np.isfinite(moments.contrast_variance[[places[first].start, places[second].start]]).all())
-        relation = ASSUMED_RELATION if tables and not asked else UNCERTAIN_RELATION
-        added += 2 * (1 - share) * relation * size[first] * size[second]
+    for (first, second), relation in relations.items():
+        added += relation * size[first] * size[second]
     return added

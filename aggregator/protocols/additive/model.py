@@ -12,7 +12,6 @@ from aggregator.protocols.additive.learner import (
     Additive,
     Measurements,
     fit,
-    indicator_covariance,
     measurements,
     refit,
 )
@@ -44,7 +43,7 @@ def learn_jointly(
     seen, tables, results = asked.seen(), [], []
     for feature in subject.features:
         moved = _influence(asked, seen, found, feature, train, bits) if with_influence else 0.0
-        result = result_of(moments, found, feature, scoring, moved)
+        result = result_of(asked, found, feature, scoring, moved)
         tables.append(table_of(moments, found, feature, result.scores, learning))
         results.append(result)
     model = subject.model("soft", "additive", moments.rate, moments.rate, tables)
@@ -82,13 +81,13 @@ def table_of(
 
 
 def result_of(
-    moments: NoisyMoments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
+    asked: Measurements, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
 ) -> PartitionResult:
     """Shares of (category, label): measured where tables asked, else what the model implies."""
+    moments = asked.moments
     place = moments.coordinates.places[feature.name]
-    covariance, _ = indicator_covariance(moments)
     known = np.isfinite(moments.contrast_variance[place])
-    contrast = np.where(known, moments.contrast[place], (covariance @ found.effects)[place])
+    contrast = np.where(known, moments.contrast[place], (asked.covariance @ found.effects)[place])
     implied = moments.shares[place] * found.errors[place] * moments.rate * (1 - moments.rate)
     errors = np.where(known, np.sqrt(np.where(known, moments.contrast_variance[place], 0)), implied)
     shares, rate = moments.shares[place], moments.rate

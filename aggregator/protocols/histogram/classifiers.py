@@ -3,6 +3,8 @@
 Every classifier returns a shrunk log-odds contrast for each cell of its subset: ln odds of the positive label in the
 cell minus ln odds overall. Classes are balanced in each (erratum 15): a cell votes positive where its contrast is above
 0. All are regularised by the noise's known covariance, never by folds of the noisy data itself (erratum 16).
+
+scikit-learn is imported by the two classifiers that use it: it takes longer to load than a study of thousands to learn.
 """
 
 from __future__ import annotations
@@ -12,9 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from aggregator.protocols.additive.reconstruct import Floats, Histogram, projected
 
@@ -49,6 +48,9 @@ def logistic(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floa
     The rows' total weight is the number of noiseless reports that would tell as much about the contrast. So the penalty
     1/`PRIOR_VARIANCE` grows against the data as the noise does. Weights are the projected shares.
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
     rows = weighted_rows(histogram, rate)
     if rows is None:
         return np.zeros(len(histogram.shares) // 2)
@@ -70,6 +72,8 @@ def tree(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floats:
 
     Numeric features are ordered; others are one-hot. A leaf's odds have one prior row of each label added.
     """
+    from sklearn.tree import DecisionTreeClassifier
+
     rows = weighted_rows(histogram, rate)
     if rows is None:
         return np.zeros(len(histogram.shares) // 2)

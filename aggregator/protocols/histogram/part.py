@@ -48,7 +48,7 @@ class HistogramPart:
 
     def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearnedStudy:
         """The model, saying how far it is from noise."""
-        from aggregator.protocols.histogram.cohorts import learn_study  # late: a server starts without scikit-learn
+        from aggregator.protocols.histogram.cohorts import learn_study  # late: a server starts without it
 
         answers = parse_all(study, documents)
         shares = known_shares(study, answers)

@@ -26,32 +26,37 @@ from anon.protocols.vectors.tables import Block, TableSums
 
 @frozen(eq=False)
 class SummedMoments(NoisyMoments):
-    """Moments of one sum of `units` n contributions. `contrast_variance` is that of the parties' noise alone."""
+    """Moments of one sum. `contrast_variance` is that of the parties' noise alone; `known`: see `_noise`."""
 
-    units: int = field(kw_only=True)
+    known: Floats = field(kw_only=True)
 
     def noise(self, effects: Floats) -> Floats:
-        """The covariance of the measured contrasts. `effects` (D,) do not matter: no category's rate is noisier.
+        """The covariance of the measured contrasts. `effects` (D,) do not matter: no category's rate is noisier."""
+        return self.known
 
-        Where no table says how two features go together, chance in who took part is taken to move each by itself.
 
-        A feature's contrasts sum to 0. Its block has a positive number in that direction, so that it can be inverted.
-        """
-        coordinates, rate = self.coordinates, self.rate
-        covariance, _ = indicator_covariance(self)
-        whole = rate * (1 - rate) / self.units * covariance
-        alike = np.zeros(coordinates.size)
-        for place in coordinates.places.values():
-            card = place.stop - place.start
-            centre = np.eye(card) - 1 / card
-            own = np.where(self.measured[place], self.contrast_variance[place], 0.0)
-            whole[place, place] += centre @ np.diag(own) @ centre
-            alike[place] = centre @ self.shares[place]
-        whole += self.rate_error**2 * np.outer(alike, alike)
-        for place in coordinates.places.values():
-            whole[place, place] += max(float(np.trace(whole[place, place])), 1e-18) / (place.stop - place.start) ** 2
-        found: Floats = whole[np.ix_(self.measured, self.measured)]
-        return found
+def _noise(moments: NoisyMoments, units: int) -> Floats:
+    """The covariance of the measured contrasts of `units` contributions, whatever the contrasts are.
+
+    Where no table says how two features go together, chance in who took part is taken to move each by itself.
+
+    A feature's contrasts sum to 0. Its block has a positive number in that direction, so that it can be inverted.
+    """
+    coordinates, rate, measured = moments.coordinates, moments.rate, moments.measured
+    covariance, _ = indicator_covariance(moments)
+    whole = rate * (1 - rate) / units * covariance
+    alike = np.zeros(coordinates.size)
+    for place in coordinates.places.values():
+        card = place.stop - place.start
+        centre = np.eye(card) - 1 / card
+        own = np.where(measured[place], moments.contrast_variance[place], 0.0)
+        whole[place, place] += centre @ np.diag(own) @ centre
+        alike[place] = centre @ moments.shares[place]
+    whole += moments.rate_error**2 * np.outer(alike, alike)
+    for place in coordinates.places.values():
+        whole[place, place] += max(float(np.trace(whole[place, place])), 1e-18) / (place.stop - place.start) ** 2
+    found: Floats = whole[np.ix_(measured, measured)]
+    return found
 
 
 @frozen(eq=False)
@@ -98,10 +103,11 @@ def gather_sums(
             contrast_variance[place] = (rate**2 + (1 - rate) ** 2) / precision.sum()
     second, second_variance = _second(coordinates, tables)
     nothing = np.zeros(0)
-    return SummedMoments(
+    told = (
         coordinates, rate, rate_error, shares, contrast, contrast_variance, second, second_variance,
-        np.zeros((0, size)), nothing, nothing, dict.fromkeys(coordinates.names, n), units=n,
+        np.zeros((0, size)), nothing, nothing, dict.fromkeys(coordinates.names, n),
     )  # fmt: skip
+    return SummedMoments(*told, known=_noise(NoisyMoments(*told), n))
 
 
 def _tables(coordinates: Coordinates, design: TableSums, published: NoisySum) -> list[_Table]:

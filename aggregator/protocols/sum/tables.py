@@ -31,7 +31,7 @@ def learn_tables(
     seen, tables, results = asked.seen(), [], []
     for feature in subject.features:
         moved = influence_of(asked, seen, found, feature, LYING_GAIN) if with_influence else 0.0
-        result = result_of(moments, found, feature, (), moved)
+        result = result_of(asked, found, feature, (), moved)
         results.append(result)
         tables.append(table_of(moments, found, feature, result.scores, learning))
     model = subject.model("soft", "additive", moments.rate, moments.rate, tables)

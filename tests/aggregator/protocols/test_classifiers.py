@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from math import log
 
 import numpy as np
@@ -120,3 +122,17 @@ def test_one_label_or_a_constant_feature_end_in_nothing_to_say():
     for classifier in CLASSIFIERS.values():
         assert np.all(np.isfinite(classifier(only_negative, 0.01, frozenset())))
         assert abs(classifier(constant, 0.3, frozenset())[0]) < 0.05
+
+
+@pytest.mark.slow
+def test_the_default_learns_without_scikit_learn():
+    """Loading it takes longer than to learn, and 145 MB in each process that learns."""
+    program = (
+        "import sys, numpy; from aggregator.protocols.additive.reconstruct import Histogram;"
+        "from aggregator.protocols.histogram.cohorts import learn_study;"
+        "from aggregator.protocols.histogram.classifiers import CLASSIFIERS;"
+        "shares = numpy.array([.5, .05, .2, .25]); cells = Histogram(('x',), (2,), 100, shares, numpy.eye(4) / 1e4);"
+        "CLASSIFIERS['soft'](cells, .3, frozenset()); assert 'sklearn' not in sys.modules;"
+        "CLASSIFIERS['tree'](cells, .3, frozenset()); assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

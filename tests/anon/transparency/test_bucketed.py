@@ -22,6 +22,7 @@ from anon.transparency.bucketed import (
     read_digests_bucket,
     read_packets_bucket,
     read_roster_bucket,
+    read_transcript,
     roster_in_buckets,
     tag_of,
     transcript_in_buckets,
@@ -73,13 +74,14 @@ def test_contents_that_were_signed_as_they_are_still_have_to_be_right(
     stray = next(one for one in packets if one not in own)
     moved = evolve(own[0], occasion=evolve(own[0].occasion, slot=1))
 
-    def read(content: Sequence[PublishedPacket], slot: int = 0) -> tuple[bytes, ...]:
+    def read(content: Sequence[PublishedPacket], slot: int = 0) -> tuple[PublishedPacket, ...]:
         body = transcript_body(study, slot, plain(content))
         leaves = list(made.leaves)
         signed = document_over(study, "transcript", 0, document.count, leaves, b"")  # whatever the root: it is signed
-        return read_packets_bucket(signed, number, body)
+        return read_packets_bucket(signed, number, read_transcript(study, body))
 
-    assert read(own) == tuple(plain(own))
+    assert read(own) == tuple(own)
+    assert read_transcript(study, transcript_body(study, 0, plain(own))).leaf == made.leaves[number]
     with pytest.raises(Malformed, match="strictly sorted"):
         read([own[0], own[0], *own[1:]])
     with pytest.raises(Malformed, match="strictly sorted"):
