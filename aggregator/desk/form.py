@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from itertools import count, takewhile
-from math import inf
 
 from attrs import frozen
 
 from aggregator.lab.sample_file import SampleColumn
-from anon.errors import InvalidValue
-from anon.study.durations import duration, spelled
 from anon.study.features import MOST_IN_COHORT
 from anon.study.proposal import FEWEST_TELLERS
 
@@ -30,12 +27,10 @@ BEGINNING: Mapping[str, str] = {
 """`pace`: `TRIAL`, or nothing for a real study. `read`: a sentence about the sample that was read. `people`: how many
 are expected, for the forecast alone. `adds`: `TELLERS`, or nothing for answers that are changed at random."""
 TRIAL = "trial"
-TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "2m", "collect": "30s"}
-"""Begins a study on one computer, to see every stage of it. Each can be changed."""
+TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "5m", "collect": "2m"}
+"""Begins a study on one computer, whose peers are started by hand. Each can be changed."""
 MOST_REHEARSED = 150
-"""People for whom a trial is long enough: a forecast for a whole year does not make it last for hours."""
-TRIAL_SECONDS_EACH, TRIAL_BEGINS_SECONDS = 2, 60
-"""For a made-up person to join, and to send: twice the time below which a rehearsal refuses. And to start one."""
+"""A forecast for a whole year does not make a rehearsal last for hours."""
 TELLERS = "tellers"
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
@@ -144,39 +139,16 @@ def fields_of(sent: Mapping[str, object]) -> dict[str, str]:
     }
     fields = {**BEGINNING, **known}
     if fields["pace"] == TRIAL:
-        fields |= {name: begun for name, begun in trial_fields(fields).items() if fields[name] == BEGINNING[name]}
-        fields |= _long_enough(fields)
+        fields |= {name: begun for name, begun in TRIAL_FIELDS.items() if fields[name] == BEGINNING[name]}
     return _with_yes(fields)
 
 
-def trial_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """The figures with which a trial begins, for as many people as these fields expect."""
-    return {**TRIAL_FIELDS, **_long_enough({**TRIAL_FIELDS, "people": fields["people"]})}
-
-
 def rehearsed(fields: Mapping[str, str]) -> int:
-    """How many people a trial makes up: those whom staff expect, or 0 for its minimum."""
+    """How many people a rehearsal makes up: those whom staff expect, or 0 for the minimum."""
     try:
         return min(expected_people(fields) or 0, MOST_REHEARSED)
     except ValueError:
         return 0
-
-
-def _long_enough(fields: Mapping[str, str]) -> dict[str, str]:
-    """A trial's enrolment and collection, lengthened where made-up people would come or send too late on one busy
-    computer. A length that cannot be read stays, for a check to name."""
-    minimum = fields["minimum"].strip()[:9]
-    people = rehearsed(fields) or (min(int(minimum), MOST_REHEARSED) if minimum.isdecimal() else 0)
-    each = people * TRIAL_SECONDS_EACH
-    needed = {"enrol": TRIAL_BEGINS_SECONDS + each, "collect": each}
-    return {name: spelled(seconds) for name, seconds in needed.items() if _seconds(fields[name]) < seconds}
-
-
-def _seconds(text: str) -> float:
-    try:
-        return duration(days(text))
-    except InvalidValue:
-        return inf
 
 
 def days(text: str) -> str:

@@ -153,7 +153,7 @@ class FormPages(DraftPages):
             steps=[head for head, _ in STEPS],
             column_labels=COLUMN_LABELS,
             yes_among=form.yes_among,
-            trial=form.trial_fields(fields),
+            trial=form.TRIAL_FIELDS,
             begun=form.BEGINNING,
             table=TABLE,
             cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),

@@ -266,9 +266,9 @@ def test_a_trial_fills_in_its_lengths_and_an_audits_result_appears_by_itself(bro
         browser.open(desk.link)
         browser.press("New study")
         _go(browser, 3)
-        browser.type("#enrol", "5m")
+        browser.type("#enrol", "4m")
         figures = ("#minimum", "#enrol", "#collect")
-        for pace, shown in (("trial", ["2", "5m", "30s"]), ("", ["100", "5m", "3"])):
+        for pace, shown in (("trial", ["2", "4m", "2m"]), ("", ["100", "4m", "3"])):
             Select(browser.find("#pace")).select_by_value(pace)
             assert [browser.find(field).get_attribute("value") for field in figures] == shown, "what was typed stays"
         study = desk.do(_enrolling(desk))
