@@ -48,8 +48,11 @@ in a clone builds them anew from the tag `v{version}`, and compares. See docs/re
 
 def git(root: Path, *words: str, told: str | None = None) -> str:
     """The output of `git WORDS`. Raises `subprocess.CalledProcessError`."""
-    command, environment = ["git", "-C", str(root), *words], for_child(Child.PROGRAM)
-    return subprocess.run(command, env=environment, input=told, check=True, capture_output=True, text=True).stdout
+    command = ["git", "-C", str(root), *words]
+    done = subprocess.run(
+        command, env=for_child(Child.PROGRAM), input=told, check=True, capture_output=True, text=True
+    )
+    return done.stdout
 
 
 def demand_ready(root: Path, version: str) -> None:

@@ -303,6 +303,7 @@ VOUCHED = {
     "peer/web/languages.py": {
         "f'{FSI}{value.said.join(QUOTES[current().code])}{PDI}'",
         "filled(pattern, value.values, _FIELDS)",
+        "name",
         "value.separator.join((str(localised(part)) for part in value.parts))",
         "written.replace('\\x00', signs['decimal']).replace('\\x01', signs['group'])",
     },

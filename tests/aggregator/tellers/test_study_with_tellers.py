@@ -176,7 +176,7 @@ async def test_a_teller_that_stays_away_or_refuses_ends_the_study(tmp_path: Path
         if away:
             study.tellers[1].away = lambda _call: True
         else:
-            study.tellers[1].session.finish(study.live.study)
+            study.tellers[1].session.finish(study.live.study, 0)
         await study.until(Phase.ENDED, seconds=study.live.manifest.release.retention / 25)
         assert ("come back in time" if away else "refused to the end") in study.live.trouble
         until = study.live.manifest.timetable.ends + study.live.manifest.release.retention / 2

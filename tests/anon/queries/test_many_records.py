@@ -144,7 +144,7 @@ def test_children_answer_messages_that_no_socket_holds(tmp_path: Path) -> None:
     request = asked(data(tmp_path, rows), 20_000)
     assert request.size > 300_000
     expected = parse_answers(request, message(request))
-    assert len(expected) == 40_000 and process.at_once(request, 60.0) == expected
+    assert len(expected) == 40_000 and process.at_once(request, 600.0) == expected
 
     async def waited() -> tuple[object, ...]:
         await process.start()

@@ -57,8 +57,8 @@ def test_a_whole_sum_with_tellers_killed_at_every_point(
     assert world.noisy(signatures) == shares
     assert combine(world.arrangement, occasion, body, signatures, shares).values == expected(PLACES[:4])
     for teller in world.tellers:
-        teller.finish(world.study, 0)
-        teller.finish(world.study, 0)
+        teller.finish(world.study)
+        teller.finish(world.study)
         with pytest.raises(Refused, match="over"):
             teller.admit(occasion, [])
     assert [teller.deaths for teller in begun] == [len(points) for points in deaths]
