@@ -127,8 +127,6 @@ def main() -> None:
         sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))
-    finally:
-        gc.freeze()  # what is left ends with the process: Python looks for no garbage in it
 
 
 def _run(arguments: list[str]) -> int:

@@ -202,18 +202,6 @@ def test_garbage_is_collected_again_once_a_command_is_loaded(monkeypatch: pytest
     assert seen == [False] and gc.isenabled()
 
 
-def test_a_command_that_ends_looks_for_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter goes through all that is not frozen, several times, at the end of each command."""
-    seen: list[str] = []
-    monkeypatch.setattr(anonml, "_run", lambda arguments: seen.append("ran") or 0)
-    monkeypatch.setattr(gc, "freeze", lambda: seen.append("frozen"))
-    monkeypatch.setattr("anon.machine.environment.take_secrets", lambda: None)
-    monkeypatch.setattr("anon.kit.terminal.streams.take_every_text", lambda: None)
-    with pytest.raises(SystemExit):
-        anonml.main()
-    assert seen == ["ran", "frozen"]
-
-
 def _noting_collection(seen: list[bool], application: Callable[..., Any]) -> Callable[..., Any]:
     def noted(*given: str) -> Any:
         seen.append(gc.isenabled())
