@@ -17,7 +17,9 @@ from attrs import field
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import AnonmlError, Refused, RejectedProof
+from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.exchange import CallOpening, SignedCall, read_request, read_signed, reply
+from anon.sharing.quorum import quorums
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
@@ -37,7 +39,7 @@ _NOT_NAMED = (
 @frozen
 class Calls:
     """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named; None
-    where any may ask. `tell`: hears what the person who runs this teller is told.
+    where any may ask. `tell`: hears the news once aggregators were named. A stranger writes no line.
 
     `caller` alone may be asked meanwhile, in another thread.
     """
@@ -75,10 +77,14 @@ class Calls:
         begun = name != "admit" or self.journal.has_begun(signed.study, given[1])
         said = self._answers()[name](given)
         if not begun and self.journal.has_begun(signed.study, given[1]):
-            self.tell(News(Event.ADDING_UP, parse_manifest(manifest), given[1]))
+            self._tell(News(Event.ADDING_UP, parse_manifest(manifest), given[1]))
         if ran and not self.journal.runs(signed.study):
-            self.tell(News(Event.OVER, parse_manifest(manifest)))
+            self._tell(News(Event.OVER, parse_manifest(manifest)))
         return reply([] if said is None else said)
+
+    def _tell(self, news: News) -> None:
+        if self.allowed() is not None:
+            self.tell(news)
 
     def caller(self, opening: CallOpening) -> bytes:
         """The key of who asks, by the beginning of a body, before the rest is read; empty for a stranger where
@@ -106,11 +112,12 @@ class Calls:
         (manifest_untrusted,) = read_request("countersign", signed.request)
         manifest = parse_manifest(manifest_untrusted)
         signed.fields(manifest.aggregator_key, own)
-        most, known = None if named else MOST_STUDIES, manifest_untrusted in self.journal.manifests()
+        most, pairs = None if named else MOST_STUDIES, quorums(manifest.study_id, parse_arrangement(manifest.part))
+        known = any(self.journal.study(pair.id) for pair in pairs)
         said = self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted, most)
         self._aggregators.add(manifest.aggregator_key)
         if not known:
-            self.tell(News(Event.COUNTERSIGNED, manifest))
+            self._tell(News(Event.COUNTERSIGNED, manifest))
         return said
 
     def _demand_named(self, signed: SignedCall) -> bool:

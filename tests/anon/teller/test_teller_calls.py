@@ -82,14 +82,18 @@ def asked_teller(folder: Path, number: int = 0, heard: Callable[[News], None] = 
     return AskedTeller(Calls(home.key, place, journal, os.urandom, tell=heard))
 
 
-def joined(folder: Path, heard: Callable[[News], None] = lambda news: None) -> World:
-    """A study of two tellers that are asked through their calls, ready for packets. `heard`: of the first."""
+def joined(folder: Path, heard: Callable[[News], None] = lambda news: None, named: bool = False) -> World:
+    """A study of two tellers that are asked through their calls, ready for packets. `heard`: of the first. `named`: it
+    had named the aggregator."""
     tellers: Any = [asked_teller(folder, 0, heard), asked_teller(folder, 1)]
     world = sum_study(
         [teller.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, teller in enumerate(tellers)]
     )
     for teller in tellers:
         teller.aggregator = world.aggregator.key
+    if named:
+        key = world.aggregator.manifest.aggregator_key
+        tellers[0].calls = evolve(tellers[0].calls, allowed=lambda: [key])
     world.tellers = tellers
     join_up(world)
     return world
@@ -114,7 +118,7 @@ def test_packets_in_batches_are_summed_as_at_once(tmp_path: Path) -> None:
 
 def test_the_keeper_hears_once_of_a_study_that_comes_is_added_up_and_is_over(tmp_path: Path) -> None:
     heard: list[News] = []
-    world = joined(tmp_path, heard.append)
+    world = joined(tmp_path, heard.append, named=True)
     teller: Any = world.tellers[0]
     manifest = world.aggregator.manifest.to_bytes()
     teller.countersign(world.study, b"", manifest)
@@ -127,6 +131,15 @@ def test_the_keeper_hears_once_of_a_study_that_comes_is_added_up_and_is_over(tmp
     teller.finish(world.study)
     assert [(news.event, news.round) for news in heard[1:]] == [(Event.ADDING_UP, 0), (Event.OVER, None)]
     assert {news.manifest.to_bytes() for news in heard} == {manifest}
+
+
+def test_a_stranger_writes_no_line(tmp_path: Path) -> None:
+    """While no aggregator is named, anybody may bring a study, end it, and bring the next one."""
+    heard: list[News] = []
+    world = joined(tmp_path, heard.append)
+    world.summed(world.packets())
+    world.tellers[0].finish(world.study)
+    assert heard == []
 
 
 @pytest.mark.parametrize("name", every(3, [name for name in CALLS if name != "entry"]))
