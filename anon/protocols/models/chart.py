@@ -151,18 +151,18 @@ def _score(model: Model, amount: float) -> float:
 
 def _of_columns(model: LinearModel | EnsembleModel, own: Mapping[str, Value] | None) -> list[FeatureChart]:
     """Each column at five places of its range, all others at their centres, as a missing value counts."""
-    columns = {column.name: column for column in model.columns}
+    places = {column.name: place for place, column in enumerate(model.columns)}
     found = []
     for feature in model.features:
-        column = columns[feature.name]
+        column = model.columns[place := places[feature.name]]
         edges = _edges(column)
         answers: list[Value] = [*(column.value(middle) for middle in _MIDDLES), None]
-        scores = [model.predict({feature.name: answer}) for answer in answers]
+        scores = [model.alone(place, answer) for answer in answers]
         figures = [_percent(at.probability) if at.value is None else Figure(f"{at.value:.4g}") for at in scores]
         names = [*(between(edges, place) for place in range(len(_MIDDLES))), _NOT_KNOWN]
         rows = list(zip(names, [at.probability for at in scores], figures, strict=True))
-        place = None if own is None else _part(edges, own.get(feature.name))
-        found.append(_chart(feature, rows, place))
+        part = None if own is None else _part(edges, own.get(feature.name))
+        found.append(_chart(feature, rows, part))
     return found
 
 

@@ -106,6 +106,11 @@ class EnsembleModel:
         )
         return ModelScore(probability, probability >= self.threshold - TOLERANCE, parts)
 
+    def alone(self, place: int, value: Value) -> ModelScore:
+        """As `LinearModel.alone`, without each model's say."""
+        probability = math.fsum(model.alone(place, value).probability for model in self.linear) / len(self.models)
+        return ModelScore(probability, None if self.shown is False else probability >= self.threshold - TOLERANCE)
+
     def to_json(self) -> str:
         """The one spelling of this model."""
         return reading.spelled(self)

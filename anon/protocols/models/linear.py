@@ -84,7 +84,14 @@ class LinearModel:
             Contribution((column.name,), weight * column.real(values.get(column.name)))
             for column, weight in zip(self.columns, self.weights, strict=True)
         )
-        total = math.fsum((self.intercept, *(part.amount for part in parts)))
+        return self.scored(math.fsum((self.intercept, *(part.amount for part in parts))), parts)
+
+    def alone(self, place: int, value: Value) -> ModelScore:
+        """The score of somebody of whom the column at this place alone is known: the others are at their centres."""
+        return self.scored(self.intercept + self.weights[place] * self.columns[place].real(value))
+
+    def scored(self, total: float, parts: tuple[Contribution, ...] = ()) -> ModelScore:
+        """The score of this sum of the intercept and what each column added."""
         moved_by = () if self.shown is False else parts
         if self.target is not None:
             place = (min(max(total, -1.0), 1.0) + 1) / 2

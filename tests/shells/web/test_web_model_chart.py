@@ -14,6 +14,7 @@ from anon.protocols.models.chart import MOST_ANSWERS, MOST_FEATURES, ModelChart,
 from anon.protocols.models.ensemble import EnsembleModel, GroupModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model, ModelTable, from_json
+from anon.protocols.vectors.columns import Column
 from peer.data.importing import import_rows
 from peer.web.languages import COOKIE
 from peer.web.site import LIVE
@@ -90,6 +91,16 @@ def test_models_of_groups_are_drawn_by_their_mean() -> None:
     model = EnsembleModel(CLASS.study, CLASS.title, CLASS.label, CLASS.features, CLASS.columns, groups)
     bars = drawn(model).features[0].bars
     assert bars[0].length == pytest.approx(model.predict({"cups": 0.4}).probability)
+
+
+def test_a_bar_reads_one_column_of_each_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns of 500 groups took 8 s for 60 columns, at each view of the page."""
+    asked: list[str] = []
+    real = Column.real
+    monkeypatch.setattr(Column, "real", lambda column, value: asked.append(column.name) or real(column, value))
+    groups = tuple(GroupModel(1, number, 5, (1.5, -2.0), 0.25) for number in range(1, 8))
+    drawn(EnsembleModel(CLASS.study, CLASS.title, CLASS.label, CLASS.features, CLASS.columns, groups))
+    assert len(asked) == len(CLASS.columns) * 6 * len(groups)
 
 
 def owns(model: PublishedModel, **values: Value) -> dict[str, str]:
