@@ -19,10 +19,11 @@ from anon.protocols.registry import Protocols
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.pairing import page as phones
+from peer.rules.lifecycle import State
 from peer.store.home import PeerHome
 from peer.web.server import PageServer
 from tests.support.clock import START, Clock
-from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
+from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer, until_closed, until_state
 from tests.support.patience import PATIENCE, turns
 from tests.support.protocols import PROTOCOLS
 
@@ -134,6 +135,17 @@ class Visited:
         """Fill in the form on a page and send it."""
         form = (await self.get(page)).form(action)
         return await self.post(action, form | fields)
+
+    async def joined(self) -> None:
+        """Say yes to the study of the aggregator."""
+        self.server.site.invites[self.aggregator.study] = self.aggregator.invite
+        await self.submit(self.invite, self.invite, answer="yes")
+
+    async def ended(self, later: float) -> None:
+        """The study that was joined is over, since `later` seconds."""
+        await until_closed(self.peer, self.aggregator)
+        await until_state(self.peer, self.aggregator, State.SENT)
+        self.aggregator.clock.seconds = self.aggregator.manifest.timetable.ends + later
 
     async def upload(self, name: str, content: bytes, back: str = "") -> Got:
         """Choose a file on the page Data."""

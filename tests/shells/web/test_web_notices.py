@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from peer.rules.lifecycle import State
 from peer.run.notices import FIRST_LOOK, NEXT_LOOK, SENTENCES, Happening, Matter
 from peer.web.languages import COOKIE as LANGUAGE
 from peer.web.notices import COOKIE, BrowserNotices
-from tests.support.fake_aggregator import until_closed, until_state
 from tests.support.visiting import Visited, visited
 
 OLD, NEW = Happening(Matter.ANSWER, "aa"), Happening(Matter.OVER, "bb")
@@ -56,20 +54,8 @@ def test_what_ended_and_came_again_is_told_again() -> None:
 # The page
 
 
-async def joined(page: Visited) -> None:
-    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-    await page.submit(page.invite, page.invite, answer="yes")
-
-
-async def ended(page: Visited) -> None:
-    """The study is over, and all its windows with it."""
-    await until_closed(page.peer, page.aggregator)
-    await until_state(page.peer, page.aggregator, State.SENT)
-    page.aggregator.clock.seconds = page.aggregator.manifest.timetable.ends + NEXT_LOOK[1]
-
-
 async def test_it_is_offered_until_it_is_answered_and_the_answer_lasts(page: Visited) -> None:
-    await joined(page)
+    await page.joined()
     first = await page.get("/")
     assert "No, thank you" in first.words and "data-notices" not in first.text
     got = await page.submit("/", "/notices", answer="on")
@@ -84,10 +70,10 @@ async def test_it_is_offered_until_it_is_answered_and_the_answer_lasts(page: Vis
 
 
 async def test_the_sentence_says_that_something_is_and_asks_nobody(page: Visited) -> None:
-    await joined(page)
+    await page.joined()
     await page.submit("/", "/notices", answer="on")
     assert (await page.get("/notices")).status == 204
-    await ended(page)
+    await page.ended(NEXT_LOOK[1])
     asked = len(page.aggregator.gets), len(page.aggregator.posts)
     got = await page.get("/notices")
     assert got.status == 200 and got.text == SENTENCES[Matter.SENT]
@@ -99,25 +85,25 @@ async def test_the_sentence_says_that_something_is_and_asks_nobody(page: Visited
 
 
 async def test_nothing_is_told_where_it_was_not_switched_on(page: Visited) -> None:
-    await joined(page)
+    await page.joined()
     await page.get("/notices")
-    await ended(page)
+    await page.ended(NEXT_LOOK[1])
     assert (await page.get("/notices")).status == 204
 
 
 async def test_the_sentence_speaks_the_owners_language(page: Visited) -> None:
-    await joined(page)
+    await page.joined()
     await page.submit("/", "/notices", answer="on")
     page.session.cookie_jar.update_cookies({LANGUAGE: "de"})
     await page.get("/notices")
-    await ended(page)
+    await page.ended(NEXT_LOOK[1])
     assert (await page.get("/notices")).text == "Was du zugesagt hast, wurde gesendet. Es bleibt nichts zu tun."
 
 
 async def test_a_job_of_another_program_that_waits_is_told(tmp_path: Path) -> None:
     waiting: list[tuple[str, str]] = []
     async with visited(tmp_path, asking=[lambda _folder: waiting]) as page:
-        await joined(page)
+        await page.joined()
         await page.submit("/", "/notices", answer="on")
         await page.get("/notices")
         waiting.append(("A federated job", "/federated/1"))

@@ -11,11 +11,8 @@ pytest.importorskip("selenium", reason="selenium is missing: install the extra `
 
 from selenium.webdriver.support.ui import WebDriverWait
 
-from peer.rules.lifecycle import State
 from peer.run.notices import NEXT_LOOK, SENTENCES, Matter
 from tests.support.browsing import Browser, Living, chromium, living, missing
-from tests.support.fake_aggregator import until_closed, until_state
-from tests.support.visiting import Visited
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -44,22 +41,11 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Bro
     with living(tmp_path / "home") as live, chromium(tmp_path / "profile") as browser:
         source = RECORDER.replace("ANSWER", f'"{request.param}"')
         browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
-        live.do(_joined(live.page))
+        live.do(live.page.enter())
+        live.do(live.page.joined())
         browser.open(live.page.server.link)
         browser.asked()  # of the window before
         yield browser, live
-
-
-async def _joined(page: Visited) -> None:
-    await page.enter()
-    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-    await page.submit(page.invite, page.invite, answer="yes")
-
-
-async def _ended(page: Visited) -> None:
-    await until_closed(page.peer, page.aggregator)
-    await until_state(page.peer, page.aggregator, State.SENT)
-    page.aggregator.clock.seconds = page.aggregator.manifest.timetable.ends + NEXT_LOOK[1]
 
 
 def _shown(browser: Browser) -> list[list[str]]:
@@ -75,7 +61,7 @@ def test_the_browser_is_asked_by_a_click_alone_and_tells_once(opened: tuple[Brow
     WebDriverWait(browser.driver, 10).until(lambda _driver: "Do not tell me any more" in browser.text)
     WebDriverWait(browser.driver, 10).until(lambda _driver: live.page.server.site.telling._known is not None)
     assert _shown(browser) == []
-    live.do(_ended(live.page))
+    live.do(live.page.ended(NEXT_LOOK[1]))
     asked = live.call(lambda: len(live.page.aggregator.gets))
     browser.open(live.page.server.address + "/data")
     WebDriverWait(browser.driver, 10).until(lambda _driver: _shown(browser))
