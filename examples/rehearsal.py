@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -84,6 +86,13 @@ def outcome(figures: Mapping[str, Any], report: Path | None) -> tuple[str, int]:
 
 @contextmanager
 def _folder(home: Path) -> Iterator[Path]:
-    """A folder for the rehearsal alone, which only its owner reads; in the home, for it may have the home's key."""
-    with TemporaryDirectory(prefix="rehearsal-", dir=home if home.is_dir() else None) as name:
-        yield Path(name).absolute()  # its programs run elsewhere
+    """A folder for the rehearsal alone, which only its owner reads; in the home, for it may have the home's key.
+
+    It goes in the end, also where the system ends the program (SIGTERM).
+    """
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with TemporaryDirectory(prefix="rehearsal-", dir=home if home.is_dir() else None) as name:
+            yield Path(name).absolute()  # its programs run elsewhere
+    finally:
+        signal.signal(signal.SIGTERM, before)

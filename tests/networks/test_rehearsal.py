@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import ExitStack, closing
 from io import StringIO
 from pathlib import Path
@@ -32,7 +34,7 @@ from peer.rules.consent import explain
 from peer.store.home import PeerHome
 from tests.examples.test_checks import STUDY
 from tests.support.clock import Clock
-from tests.support.command_line import anonml, attempt
+from tests.support.command_line import ROOT, anonml, attempt
 from tests.support.protocols import PROTOCOLS, parse_proposal
 from tests.support.sums import KEYS, MOMENTS, RULE, sum_study, tellers
 from tests.support.teller_links import MemoryTeller
@@ -108,6 +110,17 @@ def test_a_rehearsals_programs_find_its_folder_from_anywhere(
     with _folder(Path("home")) as folder:
         assert folder.is_absolute() and folder.is_dir() and (folder.parent == tmp_path / "home") == made
     assert not folder.exists() and Path("home").exists() == made
+
+
+@pytest.mark.process
+def test_a_rehearsal_that_the_system_ends_leaves_no_folder_with_a_key(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, signal, sys; from examples.rehearsal import _folder\n"
+        "with _folder(pathlib.Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'signing.key').touch(); os.kill(os.getpid(), signal.SIGTERM); signal.pause()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=False)
+    assert ended.returncode == 143 and not list(tmp_path.iterdir())
 
 
 def test_a_study_of_several_tables_needs_data_of_its_own(tmp_path: Path) -> None:
