@@ -1,10 +1,11 @@
 """The processor time of commands that people type often.
 
-    python -m benchmarks.commands [--runs 15]
+    python -m benchmarks.commands [--runs 15] [--program ANONML]
 
-Each run is a program of its own, as the installed `anonml` starts it, with the files of its modules in memory. The
-first is Python alone, by which figures of a busy machine can be judged. The last three are in a home with one study,
-nothing of which is due; `look` fetches it over loopback. Prints a table and writes benchmarks/out/commands.json.
+Each run is a program of its own, with the files of its modules in memory: the tree's `anonml`, or another one. An
+installed wheel needs less, since it looks for no tree. The first row is Python alone, by which figures of a busy
+machine can be judged. The last three are in a home with one study, nothing of which is due; `look` fetches it over loopback.
+Prints a table and writes benchmarks/out/commands.json.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
+from attrs import frozen
 from nacl.signing import SigningKey
 
 from anon.credential import generate_secret_key, public_key
@@ -82,11 +84,17 @@ def home_with_study(home: Path) -> Iterator[str]:
             server.shutdown()
 
 
-def measure(words: tuple[str, ...], runs: int, home: Path, said: str = "") -> Figure:
-    """Milliseconds of processor time of one command, over its runs; the first run is not counted. `said`: its name in
-    the table."""
-    named = ["--home", str(home)] if words[0] == "peer" and words[-1] != "--help" else []
-    return _figure([str(PROGRAM), *words, *named], runs, said or " ".join(words))
+@frozen
+class Measuring:
+    """Milliseconds of processor time of one command of a program, over its runs; the first run is not counted."""
+
+    program: Path
+    runs: int
+
+    def of(self, words: tuple[str, ...], home: Path, said: str = "") -> Figure:
+        """One command in a home. `said`: its name in the table."""
+        named = ["--home", str(home)] if words[0] == "peer" and words[-1] != "--help" else []
+        return _figure([str(self.program), *words, *named], self.runs, said or " ".join(words))
 
 
 def _figure(call: list[str], runs: int, said: str) -> Figure:
@@ -107,14 +115,16 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15)
-    runs = parser.parse_args().runs
+    parser.add_argument("--program", type=Path, default=PROGRAM)
+    given = parser.parse_args()
+    runs, measuring = given.runs, Measuring(given.program.absolute(), given.runs)
     with tempfile.TemporaryDirectory() as folder:
         rows = [_figure([sys.executable, "-c", "pass"], runs, "Python alone")]
-        rows += [measure(words, runs, Path(folder) / "home") for words in COMMANDS]
+        rows += [measuring.of(words, Path(folder) / "home") for words in COMMANDS]
         home = Path(folder) / "with-study"
         with home_with_study(home) as link:
             rows += [
-                measure(words, runs, home, f"peer {words[1]}, one study")
+                measuring.of(words, home, f"peer {words[1]}, one study")
                 for words in (("peer", "status"), ("peer", "run", "--once"), ("peer", "look", link))
             ]
     publish("commands", rows, {"runs": runs, "load": round(os.getloadavg()[0], 1)})
