@@ -4,8 +4,8 @@
 
 Each run is a program of its own, with the files of its modules in memory: the tree's `anonml`, or another one. An
 installed wheel needs less, since it looks for no tree. The first row is Python alone, by which figures of a busy
-machine can be judged. The last three are in a home with one study, nothing of which is due; `look` fetches it over loopback.
-Prints a table and writes benchmarks/out/commands.json.
+machine can be judged. The last three are in a home with one study, nothing of which is due; `look` fetches it
+over loopback. Prints a table and writes benchmarks/out/commands.json.
 """
 
 from __future__ import annotations
