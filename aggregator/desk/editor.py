@@ -10,7 +10,7 @@ from importlib import resources
 from attrs import evolve, field, frozen
 
 from aggregator.desk.drafts import LONGEST
-from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.lab.planning.outlook import BeliefOutlook, Outlook, outlook_of
 from aggregator.lab.sample_file import as_file
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.expected import expected_of
@@ -46,7 +46,7 @@ class LintResult:
     faults: tuple[str, ...]
     proposal: Proposal | None = None
     manifest: Manifest | None = None
-    outlook: Outlook | None = None
+    outlook: Outlook | BeliefOutlook | None = None
     people: int | None = None
     sample: str = field(default="", repr=False)
 

@@ -7,6 +7,7 @@ with stand-ins for them; none of these is shown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from attrs import evolve, frozen
 
@@ -14,6 +15,7 @@ from aggregator.desk import form
 from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import FieldFault, form_faults, in_steps
 from aggregator.desk.form_file import asked_about, text_of
+from aggregator.lab.planning.outlook import BeliefOutlook, outlook_of_belief
 from anon.protocols.consent_words import ConsentWords, among, consent_words
 from anon.study.manifest import Manifest
 from anon.text.sentences import NOTHING, Sentence
@@ -48,10 +50,12 @@ class StudentPage:
 
 @frozen
 class DraftReading:
-    """The faults of a draft in each step of the form, and the student's page of it."""
+    """The faults of a draft in each step of the form, and the student's page of it. `belief`: of one that starts from
+    what staff believe."""
 
     lacking: tuple[tuple[FieldFault, ...], ...]
     page: StudentPage
+    belief: BeliefOutlook | None = None
 
 
 def page_of(study: Manifest) -> StudentPage:
@@ -75,7 +79,11 @@ def reading_of(fields: Mapping[str, str]) -> DraftReading:
     linted = lint_text(text_of(fields))
     lacking = in_steps(form_faults(fields, linted.faults))
     study = linted.manifest or lint_text(text_of(with_stand_ins(fields))).manifest
-    return DraftReading(lacking, _page_of_draft(fields, study))
+    people = None
+    with suppress(ValueError):
+        people = form.expected_people(fields)
+    belief = None if study is None else outlook_of_belief(study, people)
+    return DraftReading(lacking, _page_of_draft(fields, study), belief)
 
 
 def _page_of_draft(fields: Mapping[str, str], study: Manifest | None) -> StudentPage:

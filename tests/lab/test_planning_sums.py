@@ -91,8 +91,9 @@ def test_each_guarantee_says_what_it_rests_on() -> None:
 @pytest.mark.slow
 def test_a_plan_of_what_staff_expect_names_the_design_that_starts_from_it() -> None:
     planned = found(proposal=parse_proposal(sum_study(RULE, tellers(entries=False))))
-    said = 'kind = "rule" in place of "tables-sum" starts from what staff expect of 2 features'
-    assert planned.expects == 2 and said in " ".join(planned.sentences(1.0))
+    said = 'kind = "rule" in place of "tables-sum" starts from what you expect'
+    assert said in " ".join(planned.sentences(1.0)) and planned.believed is not None
+    assert f"From about {planned.believed.enough:,} people on" in " ".join(planned.sentences(1.0))
     assert 'kind = "rule"' not in " ".join(found().sentences(1.0))
 
 

@@ -18,6 +18,7 @@ from aggregator.lab.simulation.sums import learn_summed
 from anon.errors import Refused
 from anon.protocols.contract import Record
 from anon.protocols.resolve import resolve
+from anon.protocols.sum.describe import enough_members, odds
 from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.rule import residuals, rule_of
 from anon.protocols.sum.standing import RoundSum, told_before
@@ -129,13 +130,18 @@ def test_a_rule_is_simulated_and_shuffled_labels_show_nothing() -> None:
     assert shuffled.shown is not None and shuffled.shown < 0.15
 
 
-def test_a_rule_is_tried_as_tables_with_its_directions_and_a_published_one_is_not() -> None:
-    study = parse_proposal(sum_study(RULE, tellers(entries=False)))
-    tried = outlook_of(study, linear(RULE))
-    assert tried is not None and tried.of_rule
-    assert "Yours starts from it, so it ranks people about as well, or better if you are right." in tried.sentences()
-    with pytest.raises(Refused, match="not tried on made-up people"):
-        forecast(linear(RULE).to_bytes(), 100)
+def test_the_one_figure_of_a_rule_is_the_size_from_which_it_can_be_shown_wrong() -> None:
+    """Forecast, plan and consent have the same; no figure of tables stands beside it."""
+    study, manifest = parse_proposal(sum_study(RULE, tellers(entries=False))), linear(RULE)
+    few, many = outlook_of(study, manifest, 60), outlook_of(study, manifest, 50_000)
+    least = f"about {enough_members(manifest):,}"
+    said = " ".join(few.sentences()) if few else ""
+    assert said.startswith("With 60 people you get your own belief back: the answers add almost nothing. From " + least)
+    assert "of 100" not in said and "AUC" not in said and few is not None and few.verdict == "small"
+    assert many is not None and many.verdict == "enough" and f"That takes {least} people" in " ".join(many.sentences())
+    assert least.replace(",", "") in " ".join(map(str, odds(manifest))), "consent says the same"
+    with pytest.raises(Refused, match=f"not tried on made-up people.*own belief back.*{least} people"):
+        forecast(manifest.to_bytes(), 100)
 
 
 @pytest.mark.slow

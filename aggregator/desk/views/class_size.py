@@ -17,14 +17,16 @@ BEGUN = {"people": "60", "features": "3", "epsilon": "2"}
 
 
 class ClassSizePages(DraftPages):
-    """A study of so many numbers, each in three parts, is tried on made-up people, without tellers and with two."""
+    """A study of so many numbers, each in three parts: tried on made-up people without tellers and with two, and with
+    two from what staff believe."""
 
     async def class_size(self, request: web.Request) -> web.Response:
         """The question alone, or with the answer."""
         asked = {name: request.query.get(name, begun).strip() for name, begun in BEGUN.items()}
         figures = {name: _number(name, asked[name]) for name in asked}
         tried = [
-            await self._judged(study_text(figures, adds), "", int(figures["people"])) for adds in ("", form.TELLERS)
+            await self._judged(study_text(figures, adds, expects), "", int(figures["people"]))
+            for adds, expects in (("", ""), (form.TELLERS, ""), (form.TELLERS, "1"))
         ] if request.query else []
         return self._html("class_size.html", request, asked=asked, outlooks=[linted.outlook for linted in tried])
 
@@ -40,8 +42,8 @@ def _number(name: str, text: str) -> float:
     return value
 
 
-def study_text(figures: dict[str, float], adds: str) -> str:
-    """A study file with as many features that are nobody's."""
+def study_text(figures: dict[str, float], adds: str, expects: str = "") -> str:
+    """A study file with as many features that are nobody's. `expects`: the direction of each, where it is known."""
     columns = [SampleColumn(f"number_{count}", True, 0, 90) for count in range(1, int(figures["features"]) + 1)]
     label = SampleColumn("label", False, values=("yes", "no"), counts=(1, 1))
     fields = form.fields_of({
@@ -49,7 +51,8 @@ def study_text(figures: dict[str, float], adds: str) -> str:
         "label": "label", "positive": "yes", "epsilon": f"{figures['epsilon']:g}", "adds": adds,
     })
     filled = form.with_columns(fields, [*columns, label])
-    filled |= {f"c{place}_{part}": said for place in range(len(columns)) for part, said in _ASKED.items()}
+    asked = {**_ASKED, "expects": expects}
+    filled |= {f"c{place}_{part}": said for place in range(len(columns)) for part, said in asked.items()}
     return text_of(form.with_unnamed_tellers(filled))
 
 

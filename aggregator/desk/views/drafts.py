@@ -17,7 +17,7 @@ from aggregator.desk.drafts import Drafts
 from aggregator.desk.form import BEGINNING, expected_people, fields_of, rehearsed
 from aggregator.desk.student_page import page_of
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
-from aggregator.lab.planning.outlook import Outlook
+from aggregator.lab.planning.outlook import BeliefOutlook, Outlook
 from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
@@ -38,7 +38,7 @@ class DraftPages(DeskPage):
 
     def __init__(self, aggregator: AggregatorApp, gate: Gate, processes: int) -> None:
         super().__init__(aggregator, gate, processes)
-        self._outlooks: dict[tuple[Proposal, int | None, str], Outlook | None] = {}
+        self._outlooks: dict[tuple[Proposal, int | None, str], Outlook | BeliefOutlook | None] = {}
         self._samples: dict[str, str] = {}
         """The text of each draft's newest sample file, in memory alone."""
         self._newest = 0

@@ -13,6 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.compute import HERE, Compute
+from aggregator.lab.planning.outlook import BeliefOutlook, outlook_of_belief
 from aggregator.lab.planning.population import MADE_UP, Assumptions
 from aggregator.lab.planning.trials import Forecast, Trials, World, interval, plan_of, populations_for, worlds_of
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
@@ -25,6 +26,7 @@ from anon.protocols.histogram.binning import level_edges
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.registry import charge_of
 from anon.protocols.sum.arranged import DELTA
+from anon.protocols.sum.rule_section import CalibratedRule
 from anon.protocols.sum.sections import TablesSum
 from anon.study.features import Feature, Learning
 from anon.study.manifest import Manifest
@@ -53,7 +55,7 @@ class Beside:
     `tellers`: the noise of so many is in the sums; with a `spare` they are two of three. `stood_in`: numbers without
     declared cuts, whose range is cut evenly here. `if_honest`: the central epsilon of the best design of `histogram`,
     if everybody else is honest and no packet is linked; None without a bound. `equal`: that design where `if_honest` is
-    as large as the sums' epsilon. `expects`: of how many features staff say what they expect. `trusted`: the expected
+    as large as the sums' epsilon. `believed`: of a rule, where staff say what they expect. `trusted`: the expected
     AUC where a trusted party adds noise once to the same tables; `trusted_between`: nine in ten of its studies.
     """
 
@@ -63,7 +65,7 @@ class Beside:
     if_honest: float | None
     equal: Forecast | None
     spare: bool = False
-    expects: int = 0
+    believed: BeliefOutlook | None = None
     trusted: float | None = None
     trusted_between: tuple[float, float] | None = None
 
@@ -96,11 +98,9 @@ class Beside:
                 f"tables-sum finds no cuts: here {PARTS} equal parts of the range stand in for those of "
                 f"{', '.join(self.stood_in)}. Write cuts from public knowledge."
             )
-        if self.expects >= 2:
-            lines.append(
-                f'kind = "rule" in place of "tables-sum" starts from what staff expect of {self.expects} features. '
-                "It is not tried on made-up people, so it has no figure here; `anonml simulate` gives one."
-            )
+        if self.believed is not None:
+            lines.append('kind = "rule" in place of "tables-sum" starts from what you expect, and ranks about as that.')
+            lines += self.believed.sentences()
         lines.append(
             'For the sums write protocol = "sum", kind = "tables-sum" under [design], and [[tellers]] that different '
             "people run. `anonml simulate` tries it on data that you have."
@@ -164,16 +164,24 @@ def beside(
     made, stood_in = summed(proposal, epsilon)
     sums = forecast("exact sums of tables", made, epsilon)
     parties = len(made.tellers) - made.has_spare
-    expects = sum(bool(feature.expects) for feature in proposal.features)
+    believed = _believed(made, cohort, seed)
     aucs = np.array([*compute.each(_Trusted(made, cohort, epsilon, seed), list(enumerate(worlds)))])
     trusted, between = float(aucs.mean()), interval(aucs)
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
-        return Beside(sums, parties, stood_in, None, None, made.has_spare, expects, trusted, between)
+        return Beside(sums, parties, stood_in, None, None, made.has_spare, believed, trusted, between)
     local = equal_local(best, cohort, epsilon, seed)
     other = evolve(best, design=evolve(best.design, epsilon=local))
     equal = forecast(f"histogram at local epsilon {local:g}", other, local)
     if_honest = _if_honest(plan_of(best, seed).manifest, cohort)
-    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, expects, trusted, between)
+    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, believed, trusted, between)
+
+
+def _believed(made: Proposal, cohort: int, seed: int) -> BeliefOutlook | None:
+    """Of the same sums that start from what staff expect; None where they say it of fewer than two features."""
+    if sum(bool(feature.expects) for feature in made.features) < 2:
+        return None
+    design = CalibratedRule("rule", made.design.epsilon)
+    return outlook_of_belief(plan_of(evolve(made, design=design), seed).manifest, cohort)
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from aggregator.lab.planning.outlook import Outlook, outlook_of_plan, sum_epsilon
+from aggregator.lab.planning.outlook import Outlook, outlook_of_belief, outlook_of_plan, sum_epsilon
 from aggregator.lab.planning.population import MADE_UP
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.linear_sums import is_linear
@@ -19,7 +19,6 @@ from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
-from anon.protocols.sum.rule import SCORES
 
 POPULATIONS = 4
 """So many show what tables score: each of them is scored by few reports, and known no better for more."""
@@ -45,10 +44,8 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
             "made-up people are for models of tables; `anonml simulate` tells on data that you have how well a linear "
             "model ranks"
         )
-    if manifest.surveys[0].kind == SCORES:
-        raise Refused(
-            "a calibrated rule is not tried on made-up people; `anonml simulate` tries the study on data that you have"
-        )
+    if belief := outlook_of_belief(manifest, people):
+        raise Refused(f"a calibrated rule is not tried on made-up people. {' '.join(belief.sentences())}")
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)

@@ -23,7 +23,7 @@ from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.declared import declared
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.sortition import has_board
-from anon.protocols.sum.describe import promised
+from anon.protocols.sum.describe import enough_members, promised
 from anon.protocols.sum.rule import SCORES
 from anon.study.features import MOST_IN_COHORT
 from anon.study.manifest import Manifest
@@ -44,8 +44,8 @@ _DECADE = 6
 @frozen
 class Outlook:
     """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of `GRID` that is large enough
-    for this study, whatever `people` is; None where none is. `of_rule`: the study is of a calibrated rule. `of_score`:
-    of the declared score, whose `auc` is that of the directions, and which is shown where they are said to be true."""
+    for this study, whatever `people` is; None where none is. `of_score`: the study is of the declared score, whose
+    `auc` is that of the directions, and which is shown where they are said to be true."""
 
     people: int
     epsilon: float
@@ -55,7 +55,6 @@ class Outlook:
     shown: float
     enough: int | None
     from_file: bool = False
-    of_rule: bool = False
     of_score: bool = False
 
     @property
@@ -79,9 +78,6 @@ class Outlook:
             told = f"The answers said in {studies} that what you expect is true; its expected AUC is {self.auc:.2f}."
         lines = [found, told]
         lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
-        if self.of_rule:
-            lines.append("This is the forecast of a study that only leans on what you expect of each column.")
-            lines.append("Yours starts from it, so it ranks people about as well, or better if you are right.")
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:
@@ -109,26 +105,62 @@ class Outlook:
         }
 
 
+@frozen
+class BeliefOutlook:
+    """Of a calibrated rule, whose model ranks as what staff believe at any size. `enough`: from about so many people
+    on, answers show if that is wrong as a whole. Consent and report say the same figure."""
+
+    people: int
+    epsilon: float
+    enough: int
+
+    @property
+    def verdict(self) -> str:
+        """See `Outlook`; a belief is found out or not."""
+        return "enough" if self.people >= self.enough else "small"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in whole sentences."""
+        least = f"about {self.enough:,} people"
+        if self.verdict == "enough":
+            return (
+                f"{self.people:,} people are enough to show if what you believe is wrong as a whole.",
+                f"That takes {least} at epsilon {self.epsilon:g}.",
+                "The model starts from your belief, and answers correct it.",
+            )
+        return (
+            f"With {self.people:,} people you get your own belief back: the answers add almost nothing.",
+            f"From {least} on, at epsilon {self.epsilon:g}, they show if it is wrong as a whole.",
+        )
+
+    def figures(self) -> dict[str, object]:
+        """The keys of `study lint --json`."""
+        return {"people": self.people, "verdict": self.verdict, "people_enough": self.enough}
+
+
+def outlook_of_belief(study: Manifest, people: int | None = None) -> BeliefOutlook | None:
+    """Of a calibrated rule, for so many people or for its minimum; None for any other study. At once."""
+    if study.surveys[0].kind != SCORES:
+        return None
+    return BeliefOutlook(people or study.cohort.minimum, sum_epsilon(study), enough_members(study))
+
+
 def outlook_of(
     proposal: Proposal, manifest: Manifest, people: int | None = None, file: Path | None = None
-) -> Outlook | None:
+) -> Outlook | BeliefOutlook | None:
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
     `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
     linear model, for which no people are made up, and for a study whose members write, which no lab simulates. A
-    calibrated rule is tried as tables with the same directions, which rank about as well or worse (decision 53).
+    calibrated rule is not tried: see `BeliefOutlook`.
     """
+    if belief := outlook_of_belief(manifest, people):
+        return belief
     if has_board(manifest) or is_linear(manifest):
         return None
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
     assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
-    if of_rule := manifest.surveys[0].kind == SCORES:
-        from aggregator.lab.planning.exact_sums import summed
-
-        proposal, _ = summed(proposal, epsilon)
-    study = proposal if of_rule else manifest
-    found = outlook_of_plan(plan_of(proposal), study, people or manifest.cohort.minimum, epsilon, assumed=assumed)
-    return evolve(found, of_rule=True) if of_rule else found
+    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
 
 
 def outlook_of_score(

@@ -159,15 +159,20 @@ def _drawn(survey: Survey) -> Sentence:
 
 def _belief(study: Manifest) -> Sentence:
     """How much is declared, how much is heard, and when a wrong declaration is found out."""
-    noise = arrangement_of(study).sums[0].sigma_squared * arrangement_of(study).summing
     return say_many(
         "The model starts from what staff declared of {count} feature, and answers correct it. With fewer than about "
         "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
         "The model starts from what staff declared of {count} features, and answers correct it. With fewer than about "
         "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
         sum(bool(feature.expects) for feature in study.features),
-        enough=enough_for(study, noise),
+        enough=enough_members(study),
     )
+
+
+def enough_members(study: Manifest) -> int:
+    """See `enough_for`: the one figure of consent, forecast and report for a calibrated rule."""
+    arrangement = arrangement_of(study)
+    return enough_for(study, arrangement.sums[0].sigma_squared * arrangement.summing)
 
 
 def taken(survey: Survey, records: Records) -> Sentence:

@@ -30,6 +30,10 @@ def fields(**changed: str) -> dict[str, str]:
     return form.with_columns(form.fields_of(FILLED | sums), sample_columns(SAMPLE)) | changed
 
 
+def _believed(**changed: str) -> dict[str, str]:
+    return fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften", **changed)
+
+
 @pytest.mark.slow
 def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them() -> None:
     linted = lint_text(text_of(fields()))
@@ -86,6 +90,10 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed
+        believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
+        assert believed.count("With 60 people you get your own belief back") == 2, "in its step, and as the forecast"
+        least = re.findall(r"about ([\d,]+) (?:people|members)", believed)
+        assert len(least) == 3 and len(set(least)) == 1 and "of 100" not in believed, "consent has the same figure"
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
