@@ -173,6 +173,7 @@ def test_declared_directions_stand_in_the_report() -> None:
         "the higher “age” is, the less often “income” is a yes" in report
         and "declared the expected directions" in report
     )
+    assert "overrule" not in report and "the less the more answers there are" in report
     plain = _of_people(0.8, study_text("bits"))
     assert "Staff expect" not in plain and "expected directions" not in plain
 

@@ -116,8 +116,7 @@ class SumPart(HiddenVectors):
         if not isinstance(learned, LearnedStudy):
             raise TypeError(f"not learned by the protocol of sums: {type(learned).__name__}")
         template = files("aggregator.protocols.sum").joinpath("tables.html").read_text("utf-8")
-        belief = learned.model.belief.sentences() if learned.model.belief else ()
-        return ReportPart(template, {**values_of(study, learned), **rows_told(learned), "belief": belief})
+        return ReportPart(template, {**values_of(study, learned), **rows_told(learned), "belief": learned.model.belief})
 
 
 def learned_from(

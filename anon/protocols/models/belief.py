@@ -28,25 +28,28 @@ class Belief:
         if not 0 <= self.heard <= 1 or not 0 <= self.against <= 1 or min(self.features, self.members, self.enough) < 0:
             raise InvalidValue("belief: expected parts from 0 to 1, and no negative number")
 
+    @property
+    def percent_heard(self) -> int:
+        """The part that comes from answers; the rest of a hundred was declared."""
+        return round(100 * self.heard)
+
     def sentences(self) -> tuple[Sentence, ...]:
-        """How much is declared, how much was heard, and what that rests on."""
-        begun = say_many(
-            "The model starts from what staff declared of {count} feature.",
-            "The model starts from what staff declared of {count} features.",
+        """The shares declared and heard, and what these rest on."""
+        told = say_many(
+            "Of this model {declared} is what staff declared beforehand of {count} feature, and {heard} comes from the "
+            "answers of {members} members.",
+            "Of this model {declared} is what staff declared beforehand of {count} features, and {heard} comes from "
+            "the answers of {members} members.",
             self.features,
-        )
-        told = say(
-            "Of its differences between people {heard} come from the answers of {members} members, the rest was "
-            "declared.",
-            heard=Figure(f"{100 * self.heard:.0f} %"),
+            declared=Figure(f"{100 - self.percent_heard} %"),
+            heard=Figure(f"{self.percent_heard} %"),
             members=self.members,
         )
         if self.contradicted:
-            return begun, told, say("The answers contradict what was declared.")
+            return told, say("The answers contradict what was declared.")
         if self.members < self.enough:
-            return begun, told, say(
-                "So few members cannot show that it is wrong as a whole: about {enough} could. The model is mostly "
-                "what staff believed.",
+            return told, say(
+                "So few members cannot show that what was declared is wrong as a whole: about {enough} could.",
                 enough=self.enough,
             )
-        return begun, told
+        return (told,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_few_members_leave_what_staff_believed() -> None:
     assert not model.shown and model.predict({"age": 90, "sleep": 3, "cups": "some"}).positive is None
     assert not belief_of(found).contradicted and belief_of(found).against > 0.015
     assert model.tables[0].log_odds[2] > 0.2 > -0.2 > model.tables[0].log_odds[0]
-    (said,) = [str(line) for line in belief_of(found).sentences() if "believed" in str(line)]
+    (said,) = [str(line) for line in belief_of(found).sentences() if "could" in str(line)]
     assert f"about {enough_for(STUDY, NOISES[0])} could" in said.replace(",", "")
 
 
@@ -99,9 +100,10 @@ def test_models_of_noise_decide_for_the_likelier_label() -> None:
 def test_the_report_says_how_much_is_declared_and_how_much_was_heard() -> None:
     found = learned(60, 0.0)
     values = SumPart().report(STUDY, found).values
-    begun, told, rest = map(str, values["belief"])
-    assert begun == "The model starts from what staff declared of 2 features."
-    assert "come from the answers of 60 members, the rest was declared." in told and "believed" in rest
+    told, rest = map(str, belief_of(found).sentences())
+    shares = re.match(r"Of this model (\d+) % is what staff declared beforehand of 2 features, and (\d+) % comes", told)
+    assert shares is not None and int(shares[1]) + int(shares[2]) == 100 and "as a whole: about" in rest
+    assert values["belief"] == belief_of(found)
     assert values["partitions"] == []
 
 
