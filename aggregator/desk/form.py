@@ -34,14 +34,14 @@ MOST_REHEARSED = 150
 TELLERS = "tellers"
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
-_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|expects|categories|counts|sample)\Z")
+_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|expects|categories|counts|sample|checked)\Z")
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 
 
 @frozen
 class FormColumn:
     """The fields of one column. `sample`: its bounds or categories as they were read from the sample file; `counts`:
-    how many rows had each. `expects`: 1, -1 or nothing."""
+    how many rows had each. `expects`: 1, -1 or nothing. `checked`: staff ticked that they checked these."""
 
     number: int
     name: str
@@ -56,9 +56,10 @@ class FormColumn:
     categories: str
     counts: str
     sample: str
+    checked: bool
 
     @property
-    def unchecked(self) -> bool:
+    def as_read(self) -> bool:
         """True while its range or categories are those of the sample."""
         return bool(self.sample) and self.sample == _bounds(self.kind, self.low, self.high, self.categories)
 
@@ -196,7 +197,7 @@ def _column(fields: Mapping[str, str], number: int) -> FormColumn:
     kind = of("kind", CATEGORICAL)
     return FormColumn(
         number, of("name"), bool(of("use")), kind, of("says"), of("low"), of("high"), of("bins", "3"), of("cuts"),
-        of("expects"), of("categories"), of("counts"), of("sample")
+        of("expects"), of("categories"), of("counts"), of("sample"), bool(of("checked"))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from aggregator.desk.form import TELLERS, FormColumn, columns_of, lines_of, tellers_in
+from aggregator.desk.form import BEGINNING, TELLERS, FormColumn, columns_of, lines_of, tellers_in
 from aggregator.desk.form_file import asked_about
 from anon.study.proposal import FEWEST_TELLERS
 
@@ -104,6 +104,12 @@ def in_steps(faults: Iterable[FieldFault]) -> tuple[tuple[FieldFault, ...], ...]
         of_step = (place for place, (_, fields) in enumerate(STEPS) if fault.field in fields)
         found[COLUMNS_STEP if _COLUMN_FIELD.match(fault.field) else next(of_step, len(STEPS) - 1)].append(fault)
     return tuple(map(tuple, found))
+
+
+def as_proposed(fields: Mapping[str, str]) -> tuple[bool, ...]:
+    """Of each step, whether every field in it is still as the form begins."""
+    changed = {name for name, begun in BEGINNING.items() if fields[name].strip() != begun}
+    return tuple(not changed & of_step for _, of_step in STEPS)
 
 
 def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from aggregator.desk import form
 from aggregator.desk.editor import lint_text
-from aggregator.desk.form_faults import FieldFault, form_faults, in_steps
+from aggregator.desk.form_faults import FieldFault, as_proposed, form_faults, in_steps
 from aggregator.desk.form_file import asked_about, text_of
 from aggregator.lab.planning.outlook import BeliefOutlook, outlook_of_belief
 from anon.protocols.consent_words import ConsentWords, among, consent_words
@@ -50,11 +50,15 @@ class StudentPage:
 
 @frozen
 class DraftReading:
-    """The faults of a draft in each step of the form, and the student's page of it. `belief`: of one that starts from
-    what staff believe."""
+    """The faults of a draft in each step of the form, and the student's page of it.
+
+    `proposed`: of each step, whether all of it is still as the form begins. `belief`: of a draft that starts from what
+    staff believe.
+    """
 
     lacking: tuple[tuple[FieldFault, ...], ...]
     page: StudentPage
+    proposed: tuple[bool, ...]
     belief: BeliefOutlook | None = None
 
 
@@ -83,7 +87,7 @@ def reading_of(fields: Mapping[str, str]) -> DraftReading:
     with suppress(ValueError):
         people = form.expected_people(fields)
     belief = None if study is None else outlook_of_belief(study, people)
-    return DraftReading(lacking, _page_of_draft(fields, study), belief)
+    return DraftReading(lacking, _page_of_draft(fields, study), as_proposed(fields), belief)
 
 
 def _page_of_draft(fields: Mapping[str, str], study: Manifest | None) -> StudentPage:

@@ -62,7 +62,7 @@ if (form) {
       short.textContent = event.target.value.split("\n").map((line) => line.trim()).filter(Boolean).join(", ");
     }
     const row = event.target.closest(".columns tbody");
-    if (row) {
+    if (row && event.target.type !== "checkbox") {
       const cell = event.target.id.endsWith("_categories") ? row.querySelector(".ranged") : event.target.closest("td");
       for (const note of cell ? cell.querySelectorAll(".fresh") : []) note.hidden = true;
     }

@@ -177,7 +177,8 @@ def _places(fields: dict[str, str]) -> list[TellerPlace]:
 async def _read_draft(fields: dict[str, str]) -> dict[str, Any]:
     """The part of the page that follows each change: what is missing in each step, and what a student reads."""
     reading = await asyncio.to_thread(reading_of, fields)
-    return {"lacking": reading.lacking, "page": reading.page, "belief": reading.belief}
+    return {"lacking": reading.lacking, "page": reading.page, "belief": reading.belief,
+            "proposed": reading.proposed}
 
 
 def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:

@@ -162,6 +162,8 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     checked_page = (
         await desk.post("/form", draft=draft, **_fields(read="60 rows read", c1_high="80", c1_says="Hours you learned"))
     ).text
+    ticked = (await desk.post("/form", draft=draft, **_fields(c1_checked="on", c2_checked="on"))).text
+    assert "To be checked" not in ticked and 'name="c1_checked" value="on" checked' in ticked
     assert checked_page.count("To be checked") == 1 and checked_page.count("To be corrected") == 1, "of forum alone"
     assert "60 rows read" in checked_page and checked_page.count('id="answer"') == 1
     faulty = (await desk.post("/form", draft=draft, **_fields(title="", c1_high="-5"))).text

@@ -115,6 +115,8 @@ async def test_each_field_stands_in_its_step_and_every_step_says_what_is_to_do(d
     assert draft is not None
     assert "1. What it is about To do in this step: Title , Purpose , Contact ." in words_of(page)
     await desk.upload("/form/columns", "sample", SAMPLE, draft=draft[1], **FILLED | {"title": "", "epsilon": "99"})
+    begun = re.findall(r'data-part="count-\d">(.*?)</span>', page, re.DOTALL)
+    assert [part.strip() for part in begun] == ["3 to do", "1 to do", "as proposed", "as proposed"]
     full = (await desk.post("/form", draft=draft[1], **_sent(title="", c1_high="-5"))).text
     steps = steps_of(full)
     assert len(steps) == 4
@@ -127,6 +129,8 @@ async def test_each_field_stands_in_its_step_and_every_step_says_what_is_to_do(d
     fragment = (await desk.post("/form/reading", draft=draft[1], **_sent(contact=""))).text
     parts = [sorted(re.findall(r'data-part="([a-z]+-?\d?)"', markup)) for markup in (fragment, page, full)]
     assert len(set(parts[0])) == 10 and parts[0] == parts[1] == parts[2], "each part of the fragment has its place"
+    chosen = words_of((await desk.post("/form/reading", draft=draft[1], **_sent(people="60", epsilon="3"))).text)
+    assert chosen.count("✓ complete") == 4 and "as the form proposes" not in chosen
     assert "1 to do To do in this step: Contact ." in words_of(fragment) and "The contact is missing" in fragment
     kept = (await desk.get(f"/form?draft={draft[1]}")).text
     assert 'value="Leaving a course"' in kept, "the fragment keeps the draft"
