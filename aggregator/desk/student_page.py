@@ -17,6 +17,7 @@ from aggregator.desk.form_faults import FieldFault, as_proposed, form_faults, in
 from aggregator.desk.form_file import asked_about, text_of
 from aggregator.lab.planning.outlook import BeliefOutlook, outlook_of_belief
 from anon.protocols.consent_words import ConsentWords, among, consent_words
+from anon.protocols.tellers import PresentedTeller, presented_tellers
 from anon.study.manifest import Manifest
 from anon.text.sentences import NOTHING, Sentence
 
@@ -34,7 +35,8 @@ class AskedQuestion:
 class StudentPage:
     """The texts that a student reads of a study. One that a draft lacks is empty, or None.
 
-    `closes`: when enrolment closes, in unix seconds, if the study is published now.
+    `closes`: when enrolment closes, in unix seconds, if the study is published now. `tellers`: without words where they
+    were not asked yet.
     """
 
     title: str
@@ -45,6 +47,7 @@ class StudentPage:
     questions: tuple[AskedQuestion, ...]
     words: ConsentWords | None = None
     warning: tuple[Sentence, ...] = ()
+    tellers: tuple[PresentedTeller, ...] = ()
     closes: int | None = None
 
 
@@ -74,6 +77,7 @@ def page_of(study: Manifest) -> StudentPage:
         questions=tuple(AskedQuestion(*question) for question in words.questions),
         words=words,
         warning=among(study.cohort.minimum, study.cohort.admission),
+        tellers=presented_tellers(study),
         closes=study.timetable.enrol_closes,
     )
 
@@ -105,7 +109,10 @@ def _page_of_draft(fields: Mapping[str, str], study: Manifest | None) -> Student
     known = page_of(study)
     expects = [question.expects if label else NOTHING for question in known.questions]
     questions = tuple(evolve(question, expects=said) for question, said in zip(own.questions, expects, strict=True))
-    return evolve(own, questions=questions, words=known.words, warning=known.warning, closes=known.closes)
+    tellers = tuple(PresentedTeller(name, "", address) for name, address in form.tellers_in(fields))
+    return evolve(
+        own, questions=questions, words=known.words, warning=known.warning, tellers=tellers, closes=known.closes
+    )
 
 
 def with_stand_ins(fields: Mapping[str, str]) -> dict[str, str]:

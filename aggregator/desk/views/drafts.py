@@ -22,6 +22,7 @@ from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
+from anon.protocols.tellers import PresentedTeller
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
@@ -92,12 +93,14 @@ class DraftPages(DeskPage):
     ) -> web.Response:
         places = proposal.tellers
         answers = await self._aggregator.ask_tellers(places)
+        asked = [(answer, place.address) for answer, place in zip(answers, places, strict=True)]
+        tellers = tuple(PresentedTeller(answer.name, answer.words, address) for answer, address in asked)
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
             onion=not is_loopback(self._serving), lower=lower_limit(manifest),
-            page=await asyncio.to_thread(page_of, manifest),
+            page=evolve(await asyncio.to_thread(page_of, manifest), tellers=tellers),
             has_form=self._drafts.fields(draft) is not None, rehearse=self._rehearsal(draft, manifest),
-            asked=[(answer, place.address) for answer, place in zip(answers, places, strict=True)],
+            asked=asked,
         )
 
     def _rehearsal(self, draft: str, manifest: Manifest) -> str:

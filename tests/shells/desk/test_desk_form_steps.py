@@ -16,6 +16,7 @@ from aggregator.desk.student_page import StudentPage, page_of, reading_of
 from aggregator.lab.sample_file import SampleColumn, sample_columns
 from anon.protocols.consent_words import ConsentWords, consent_words
 from anon.protocols.resolve import resolve
+from anon.protocols.tellers import presented_tellers
 from anon.protocols.words import Picture
 from anon.text.sentences import Sentence
 from tests.shells.desk.test_desk_form import FILLED, SAMPLE
@@ -54,6 +55,7 @@ def test_the_students_page_has_every_sentence_of_consent_that_follows_from_the_s
     assert len(lines) >= 7 and [line for line in lines if line not in page] == []
     assert study.title in page and study.contact in page and study.label.description in page
     assert all(feature.description in page for feature in study.features)
+    assert all(f"{one.name} {one.address} {one.words}" in page for one in presented_tellers(study))
 
 
 @pytest.mark.slow

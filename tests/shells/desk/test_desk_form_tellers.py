@@ -89,7 +89,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert said.index("ask two tellers early") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
-        assert "if you leave this empty, they are 30 60." in unnamed
+        assert "if you leave this empty, they are 30 60." in unnamed and "Two tellers are missing" in unnamed
         believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
         assert believed.count("With 60 people you get your own belief back") == 2, "in its step, and as the forecast"
         least = re.findall(r"about ([\d,]+) (?:people|members)", believed)
@@ -104,6 +104,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert f"Student council answers: {first}" in asked and second not in asked
         assert "Library the teller Library does not answer" in asked
         tellers[1].away = lambda _call: False
+        assert "Library 127.0.0.1:9001 Its words stand here once it was asked" in asked
         both = words_of((await desk.post("/form/tellers", draft=draft[1], **fields())).text)
         assert f"Library answers: {second}" in both and not app.studies()
         assert (await desk.post("/form/tellers", draft=draft[1], **fields(tellers="a nowhere"))).status == 400
@@ -112,6 +113,8 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         asking = words_of((await desk.post("/form/publish", draft=draft[1], **fields(people="300"))).text)
         assert f"Student council (program at 127.0.0.1:9000 ): {first}" in asking
         assert f"127.0.0.1:9001 ): {second}" in asking
+        preview = asking[asking.index("What students read before they say yes") :]
+        assert f"Student council 127.0.0.1:9000 {first} Library 127.0.0.1:9001 {second}" in preview
         file = app.home.path / "drafts" / f"{draft[1]}.toml"
         assert f"anonml study rehearse '{file}' --home '{app.home.path}' --people 150" in asking and file.is_file()
         assert "What students read before they say yes" in asking and "hours : Your hours" in asking
