@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from anon.accounting.zcdp import epsilon_of_rho
 from anon.kit.terminal.foreign import short
+from anon.ldp import NANO
 from anon.sharing.quorum import Quorum, parse_quorum
 from anon.sharing.statements import list_heading, parse_disagreement, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import Manifest, parse_manifest
+from anon.teller.dates import runs_ahead
 from anon.teller.journal import KEPT, SCHEMA
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
@@ -19,6 +23,8 @@ from anon.values import frozen
 
 OVER = "over"
 """The stage of a study whose keys were erased, at its end or because this teller left it."""
+DELTA: Final = Decimal("1e-6")
+"""At which every text names an epsilon."""
 _STUDIES = "SELECT study, manifest, arrangement, teller, ended FROM studies ORDER BY study"
 _MEMBERS = "SELECT members FROM rolls WHERE study = ?"
 _PARTS = "SELECT teller FROM parts WHERE study = ?"
@@ -77,7 +83,19 @@ class StudyOverview:
         """Unix seconds: for the last sum the aggregator asks until then at most."""
         return self.manifest.sums_until
 
-    def figures(self) -> dict[str, object]:
+    def runs_ahead(self, now: float) -> bool:
+        """True where it came before its own dates, by now (unix seconds) or by its end (`anon.teller.dates`)."""
+        rounds = {status.round for status in self.sums if status.taken or status.accepted}
+        at = now if self.ended is None else self.ended
+        return self.members is not None and runs_ahead(self.manifest, rounds, at)
+
+    @property
+    def epsilon(self) -> int:
+        """An upper bound (1e-9) of what its sums together cost, at `DELTA`: the rho that its manifest declares,
+        converted. What members read is reckoned from the form of each sum, and is lower by up to a tenth."""
+        return epsilon_of_rho(self.manifest.epsilon, DELTA)
+
+    def figures(self, now: float) -> dict[str, object]:
         """For `--json`."""
         pair = {"with": self.fellow} if self.fellow else {}
         return {
@@ -87,6 +105,8 @@ class StudyOverview:
             "contact": self.manifest.contact,
             "aggregator": self.manifest.aggregator_key.hex(),
             "minimum": self.quorum.whole.minimum,
+            "epsilon_at_most": self.epsilon / NANO,
+            "runs_ahead": self.runs_ahead(now),
             "enrolment_closes": self.manifest.timetable.enrol_closes,
             "answers_close": self.manifest.windows[-1].closes,
             "needed_until": self.needed_until,
