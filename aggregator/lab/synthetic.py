@@ -30,6 +30,13 @@ def people(proposal: Proposal | Manifest, rows: int, random: Random) -> tuple[tu
     return columns, [_row(proposal, columns, direct, label, random) for _ in range(rows)]
 
 
+def planted(proposal: Proposal | Manifest) -> str:
+    """The name of the one feature that the label of made-up people goes with: a yes has three of four people in the
+    upper half of its range or categories, and one of four in the lower half. Empty where it goes with none."""
+    columns = proposal.tables[0].columns
+    return next((feature.name for feature in proposal.features if _column(feature.query) in columns), "")
+
+
 def _column(query: str) -> str | None:
     match = _PLAIN.match(query)
     return match.group(1).lower() if match else None

@@ -302,7 +302,7 @@ def _lines(studies: Sequence[StudyOverview], now: float) -> Iterator[str]:
 
 def _dates(study: StudyOverview, now: float) -> Iterator[str]:
     """Until when it runs; in place of that what its dates say about the staff's clock, where they do not hold."""
-    from anon.teller.dates import REHEARSAL
+    from anon.study.proposal import REHEARSAL
     from anon.teller.overview import OVER
     from anon.text.instants import instant
 

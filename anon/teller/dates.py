@@ -8,12 +8,8 @@ in a dry round. No member's program, whose clock is its own, answers so early.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from anon.study.manifest import Manifest
-
-REHEARSAL: Final = "Rehearsal: "
-"""The first word of a rehearsal's title, which is the staff's word alone."""
 
 
 def runs_ahead(manifest: Manifest, rounds: Iterable[int], at: float) -> bool:

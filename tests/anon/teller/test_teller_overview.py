@@ -9,8 +9,8 @@ from attrs import evolve
 
 from anon.protocols.cost_words import epsilon_of
 from anon.sharing.statements import Disagreed
+from anon.study.proposal import REHEARSAL
 from anon.teller.cli import _lines
-from anon.teller.dates import REHEARSAL
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
 from tests.support.spare import spared
@@ -125,4 +125,4 @@ def test_the_epsilon_shown_bounds_the_one_that_members_read(tmp_path: Path) -> N
         bound, read = evolve(shown, manifest=study).epsilon, epsilon_of(study)
         assert read <= bound <= 1.1 * read
     (line,) = [line for line in _lines([evolve(shown, manifest=study)], 0) if "epsilon" in line]
-    assert line.startswith("  costs at most epsilon 1.08, ")
+    assert line.startswith("  costs at most epsilon 1.08: ")
