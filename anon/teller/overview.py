@@ -92,7 +92,7 @@ class StudyOverview:
     @property
     def epsilon(self) -> int:
         """An upper bound (1e-9) of what its sums together cost, at `DELTA`: the rho that its manifest declares,
-        converted. What members read is reckoned from the form of each sum, and is lower by up to a tenth."""
+        converted. Members read one that is reckoned from the form of each sum: lower by up to a tenth."""
         return epsilon_of_rho(self.manifest.epsilon, DELTA)
 
     def figures(self, now: float) -> dict[str, object]:
