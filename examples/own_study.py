@@ -19,11 +19,10 @@ from attrs import field, frozen
 
 from aggregator.lab import synthetic
 from aggregator.lab.simulation.people import People
-from aggregator.report.rehearsal import REHEARSAL
 from anon.crypto.nacl import SigningKey
 from anon.storage.private_files import write_private
 from anon.study.given import read_given
-from anon.study.proposal import Proposal
+from anon.study.proposal import REHEARSAL, Proposal
 from examples.scenes import Scene
 from examples.schedule import Schedule
 from examples.study_run import HOSTS, Wanted
@@ -44,7 +43,7 @@ class OwnStudy(Wanted):
         if key is not None:
             (folder / "aggregator").mkdir(mode=0o700)
             write_private(folder / "aggregator" / "signing.key", bytes(key))
-        title = f"{REHEARSAL}{proposal.title}"
+        title = REHEARSAL + proposal.title
         return cls(scene, folder, secrets.randbits(31), begins=begins, title=title, proposal=proposal)
 
     @property

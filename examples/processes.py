@@ -69,8 +69,9 @@ def command(home: Path | None, *words: str) -> Any:
 @contextmanager
 def serving(
     folder: Path, order: Mapping[str, Any], keeper: Keeper, onion: bool = False, watched: bool = False
-) -> Iterator[tuple[Child, list[str]]]:
-    """An aggregator on a free loopback port, or as an onion service, that publishes a study; its invite links.
+) -> Iterator[tuple[Child, str, list[str]]]:
+    """An aggregator on a free loopback port, or as an onion service, that publishes a study; the study's words, and its
+    invite links.
 
     `order`: see `examples.serving`. `watched`: somebody sees what it shows of the study meanwhile.
     """
@@ -78,7 +79,8 @@ def serving(
     words += [*(["--onion"] if onion else []), *(["--sight", str(folder / "sight.json")] if watched else [])]
     with _child("aggregator", words, folder) as child:
         child.tell(order)
-        yield child, list(child.line()["links"])
+        begun = child.line()
+        yield child, str(begun["words"]), list(begun["links"])
 
 
 @contextmanager

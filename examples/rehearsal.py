@@ -17,10 +17,12 @@ from rich.console import Console
 
 from aggregator.opening import DEFAULT_HOME, HomeOption, existing
 from aggregator.protocols.installed import PROTOCOLS
+from aggregator.report.rehearsal import planted
 from aggregator.store.home import open_home
 from anon.errors import Refused
+from anon.kit.terminal.foreign import short
 from anon.kit.terminal.printing import Terminal
-from anon.study.proposal import Proposal
+from anon.study.proposal import REHEARSAL, Proposal
 from examples.checks import faults
 
 MOST = 2_000
@@ -51,7 +53,9 @@ def rehearse(
     key = open_home(existing(home), bytes).signing_key if proposal.tellers else None
     with _folder(home) as folder:
         wanted = OwnStudy.of(made_up(file, proposal, number), folder, proposal, time.time(), key)
-        figures = StudyRun(wanted, Console(stderr=True)).lived()
+        console = Console(stderr=True)
+        console.print(made_of(proposal, number), highlight=False, markup=False)
+        figures = StudyRun(wanted, console).lived()
         if (made := folder / "published" / "report.html").is_file():
             report = Path(copyfile(made, report)) if report else kept_here(made, "rehearsal")
         else:
@@ -60,6 +64,20 @@ def rehearse(
     Terminal().print(said)
     if code:
         raise typer.Exit(code)
+
+
+def made_of(proposal: Proposal, people: int) -> str:
+    """The first lines of a rehearsal: who takes part, what their answers hold, and what keepers of tellers see."""
+    found = planted(proposal)
+    pattern = (
+        f"Yes is the label of three of four people in the upper half of {short(found)}, and of one of four in its "
+        "lower half; all else is chance." if found else "Label and answers are chance."
+    )  # fmt: skip
+    told = (
+        f" Its tellers' status shows it as {short(REHEARSAL + proposal.title)}, with the words below, and with dates "
+        "that your own clock runs ahead of." if proposal.tellers else ""
+    )  # fmt: skip
+    return f"A rehearsal: all of its {people:,} people are made up, and drawn now. {pattern}{told}"
 
 
 def demanded(proposal: Proposal, people: int) -> int:

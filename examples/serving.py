@@ -3,9 +3,9 @@
     python -m examples.serving --home DIR --clock FILE --keeper SOCKET [--sight FILE] [--onion]
 
 Standard input gives one line of JSON: {"study": the path of a study file, "invites": how many, "title": another one
-than the file's, or empty}. The first line on standard output has the links; each further one says that the study has
-another phase, or cannot go on. `--sight` names the file for what somebody who watches sees of the study. Tellers of a
-study that is broken off hear that it is over.
+than the file's, or empty}. The first line on standard output has the study's words and the links. Each further one
+says that the study has another phase, or cannot go on. `--sight` names the file for what somebody who watches sees of
+the study. Tellers of a study that is broken off hear that it is over.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from anon.errors import AnonmlError
 from anon.serving.onion_key import keep_keys
 from anon.study.given import read_given
 from anon.study.manifest import Manifest, Survey
+from anon.transparency.fingerprint import words
 from examples.clock import Party, Shifts
 from examples.progress import keep_sight
 
@@ -107,7 +108,7 @@ async def _tell(
     aggregator: AggregatorApp, live: LiveStudy, address: asyncio.Future[str], invites: int, sight: Path | None
 ) -> None:
     drawn = await aggregator.create_invites(live.study, invites, await address)
-    _say({"links": [invite.link() for invite in drawn]})
+    _say({"words": words(live.study), "links": [invite.link() for invite in drawn]})
     await asyncio.gather(_phases(live), *([_sights(live, sight)] if sight else []))
 
 

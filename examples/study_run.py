@@ -132,8 +132,8 @@ class StudyRun:
             self._lap("prepare", "every peer has its home and its data")
             with waiting(self.console, "the study is published, and its invites are drawn", None):
                 study = self._study_file(running)
-                server, links = running.enter_context(self._serving(study, keeper))
-            self._lap("publish", "the aggregator serves, and every person has a link")
+                server, words, links = running.enter_context(self._serving(study, keeper))
+            self._lap("publish", f"the aggregator serves, and every person has a link. The study's words: {words}")
             comes = wanted.schedule.comes(count, keeper.clock(), wanted.seed)
             for number, child in enumerate(children):
                 child.tell({"links": links[number::hosted], "comes": comes[number::hosted]})
@@ -144,7 +144,7 @@ class StudyRun:
             self._lap("peers end", "inclusion checked, secrets erased")
         return outcomes, ended
 
-    def _serving(self, study: Path, keeper: Keeper) -> AbstractContextManager[tuple[Child, list[str]]]:
+    def _serving(self, study: Path, keeper: Keeper) -> AbstractContextManager[tuple[Child, str, list[str]]]:
         wanted = self.wanted
         order = {"study": str(study), "invites": wanted.peers, "title": wanted.title}
         return serving(wanted.folder, order, keeper, wanted.tor, self.console.is_terminal)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from anon.study.manifest import Manifest
+from anon.study.proposal import REHEARSAL, Proposal
 
-REHEARSAL: Final = "Rehearsal: "
-"""The title of a rehearsal begins with it."""
 _PLAIN = re.compile(r"\s*select\s+([a-z][a-z0-9_]*)\s+from\s+[a-z][a-z0-9_]*\s*;?\s*\Z", re.IGNORECASE)
 
 
@@ -18,13 +16,19 @@ def column_of(query: str) -> str | None:
     return match.group(1).lower() if match else None
 
 
+def planted(study: Proposal | Manifest) -> str:
+    """The name of the one feature that the label of made-up people goes with (`aggregator.lab.synthetic`): a yes has
+    three of four people in the upper half of its range or categories, and one of four in the lower half. Empty where
+    it goes with none."""
+    columns = study.tables[0].columns
+    return next((feature.name for feature in study.features if column_of(feature.query) in columns), "")
+
+
 def made_up(study: Manifest) -> str:
-    """How the people were made up (`aggregator.lab.synthetic`); empty for a study that is no rehearsal."""
+    """How the people were made up; empty for a study that is no rehearsal by its title, or that has an address."""
     if study.addresses or not study.title.startswith(REHEARSAL):
         return ""
-    columns = study.tables[0].columns
-    first = next((feature.name for feature in study.features if column_of(feature.query) in columns), None)
-    pattern = f"“{study.label.name}” goes with “{first}” in them, and with nothing else" if first else (
-        "there is no pattern in their answers"
-    )
-    return f"It was a rehearsal: its people were made up by this program. {pattern[0].upper()}{pattern[1:]}."
+    found = planted(study)
+    pattern = f"the label “{study.label.name}” goes with “{found}”" if found else "their answers hold no pattern"
+    made = f"This program makes the people of one up: {pattern}, and all else is chance."
+    return f"Its title says that this was a rehearsal. {made}"

@@ -5,17 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import count
+from typing import Final
 
 from attrs import frozen
 
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import protocol_of
-from anon.protocols.tellers import presented_tellers
+from anon.protocols.tellers import presented_tellers, tellers_of
+from anon.sharing.arrangement import LEAST_MEMBERS
 from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
+from anon.study.proposal import REHEARSAL
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
@@ -23,6 +28,8 @@ from anon.wire.addresses import is_loopback
 PLACE = "{{link}}"
 """The place of a person's own link in the mail, as programs that merge mails write a column's name."""
 
+DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
+"""The title of a dry round (`aggregator.lab.dry_round`)."""
 
 _EXCEL = re.compile(r"\.xlsx\b|\bExcel\b", re.IGNORECASE)
 
@@ -96,16 +103,16 @@ It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
 class TellerRequest:
     """A plan of a study, for those who are asked to be a teller.
 
-    `key`: the aggregator's, as hex digits. `tellers`: those who are known already. `length`: from publishing to the
-    report, in words; `ends`: when that would be if it were published now. `waits`: days for which the
+    `key`: the aggregator's, as hex digits. `tellers`: name and address of those who are known already. `length`: from
+    publishing to the report, in words; `ends`: when that would be if it were published now. `waits`: days for which the
     study waits for a teller that is away. `minimum`: the fewest members, as it was
-    typed. `epsilon`: of what is published. `here`: for tellers on the desk's own computer.
+    typed. `epsilon`: of what is published. `here`: for a trial, with tellers on the desk's own computer.
     """
 
     title: str
     contact: str
     key: str
-    tellers: Sequence[str] = ()
+    tellers: Sequence[tuple[str, str]] = ()
     length: str = ""
     ends: float = 0
     waits: int = 0
@@ -115,9 +122,9 @@ class TellerRequest:
 
     def mail(self) -> str:
         """The mail."""
-        more = " --loopback --port 8761 --home ~/teller-1" if self.here else ""
-        folder = " --home ~/teller-1" if self.here else ""
-        tor = "" if self.here else ", and Tor (apt install pipx tor)"
+        return self._trial() if self.here else self._real()
+
+    def _real(self) -> str:
         return f"""Subject: Will you be a teller for our study?
 
 Hello,
@@ -126,66 +133,128 @@ we plan a study: {_ended(self.title.strip())}
 We want to see no student's answer, so somebody else has to add them up.
 Will you be one of the tellers? You need a computer with Linux that stays on
 until the study is over, and no knowledge of statistics. You will see no names
-and no answers.
+and no answers. If you are our data protection officer, please decline: you
+supervise this, and so should not carry it out (GDPR, Art. 38(6)).
 
-{self._who_and_when()}
+{self._plan()}
 Students' privacy rests on one of you being honest: you give your teller's
 folder to nobody, not to us either, and you make no backup of it.
 
-If you run a teller already, keep it. Compare the number of step 1, and then
-type the first line of step 3 alone{", with your teller's own folder" if self.here else ""}.
-
 1. Type the first line, and tell the other tellers the number that it prints.
    All of you must have the same one. Then install the program from the file that we give
-   you{tor}:
+   you, and Tor (apt install pipx tor):
    sha256sum {wheel()}
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
-   anonml teller init --name "YOUR OFFICE"{more}
+   anonml teller init --name "YOUR OFFICE"
 3. Let it serve us, and leave it running. Our key's words, which we also tell
    you by telephone, are {words(bytes.fromhex(self.key))}:
-   anonml teller allow {self.key}{folder}
-   anonml teller serve{folder}
+   anonml teller allow {self.key}
+   anonml teller serve
 4. In a second terminal: send us the first two lines that this prints, its name
    and its address, and until when you can keep it running:
-   anonml teller words{folder}
+   anonml teller words
 5. Put its twelve words on a page of your own, and tell us where that is. Do
    not send us the words: students compare them before they say yes.
-{_HERE if self.here else ""}
+
+If you run a teller already, keep it: of these lines type the first of step 1,
+to compare its number, and the first of step 3.
+
+{self._tries()}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
 """
 
-    def _who_and_when(self) -> str:
-        others = f"So far these are tellers: {', '.join(self.tellers)}." if self.tellers else (
-            "There will be two to four tellers, each run by somebody else."
+    def _trial(self) -> str:
+        (name, port), *others = self._seats()
+        rest = "".join(
+            f"{other} writes --port {another} and --home ~/teller-{number}, and its own name, in each line.\n"
+            for number, (other, another) in enumerate(others, 2)
         )
-        ends = f"If we published it now, it would end {instant(self.ends)}."
-        when = f"{ends}\nWe will tell you the day before we publish it."
-        least = f"It begins if at least {self.minimum} people enrol.\n" if self.minimum else ""
-        cost = f"Its epsilon is {self.epsilon}, which members' programs check.\n" if self.epsilon else ""
-        last = f"""From publishing to its report the study takes {self.length}. Please keep
-your teller running all that time. If a teller is away then, the others wait
-for it, for {self.waits} days at most.
-{least}{cost}{"We will tell you when we publish it." if self.here else when}
-""" if self.length else "We will tell you how long your teller has to run.\n"
-        trial = _TRIAL if self.here else ""
-        return f"{trial}Responsible for the study: {self.contact.strip()}\n{others}\n{last}"
+        return f"""Subject: A trial with tellers on one computer
 
+Hello,
 
-_TRIAL = """This is a trial on the desk's own computer. It protects nobody, its people may be
-made up, and few of them are enough.
+we plan a study: {_ended(self.title.strip())}
+This is for a trial of it on the desk's own computer: the one that our page
+for staff runs on. Tellers there protect nobody, since who uses that computer
+can read the folders of all of them. For the study itself each teller gets a
+computer of its own, and we ask again.
+
+{self._plan()}
+On that computer, where the program is installed, each teller types these
+lines. They are for {name}:
+
+1. anonml teller init --name {shlex.quote(name)} --loopback --port {port} --home ~/teller-1
+2. anonml teller allow {self.key} --home ~/teller-1
+   Our key's words are {words(bytes.fromhex(self.key))}.
+3. anonml teller serve --home ~/teller-1
+   Leave it running, and go on in a second terminal.
+4. anonml teller words --home ~/teller-1
+   We paste the first two lines that it prints into the form.
+
+{rest}
+{self._tries()}
+The page "Run a teller" of the program's documentation has more.
+Questions: {self.contact.strip()}
 """
-_HERE = """
-The second teller writes --port 8762 and --home ~/teller-2 in place of 8761
-and ~/teller-1, in each line above.
-"""
+
+    def _seats(self) -> list[tuple[str, str]]:
+        """Name and port of each teller of a trial: those in the form, and as many more as make two."""
+        known = [(name, address.rpartition(":")[2]) for name, address in self.tellers if is_loopback(address)]
+        free = (str(port) for port in count(8761) if str(port) not in {port for _, port in known})
+        ordinals = ("FIRST TELLER", "SECOND TELLER")
+        return known + [(name, next(free)) for name in ordinals[len(known) :]]
+
+    def _plan(self) -> str:
+        """Who is responsible, the tellers and their places, how long, how many, and the cost: as far as it is known."""
+        lines = [f"Responsible for the study: {self.contact.strip()}"]
+        lines += ["So far these are tellers:"] if self.tellers else []
+        lines += [f"   {name}, whose program is at {address}" for name, address in self.tellers]
+        if not self.tellers and not self.here:
+            lines.append("There will be two to four tellers, each run by somebody else. We tell you who.")
+        lines += ["", *self._times()]
+        if self.minimum.isdecimal():
+            fewest = max(LEAST_MEMBERS, -(-int(self.minimum) // 2))
+            lines.append(f"It begins if at least {self.minimum} people enrol.")
+            lines.append(f"A sum is made of at least {fewest} of them.")
+        lines += [f"Its epsilon is {self.epsilon}, which members' programs check."] if self.epsilon else []
+        return "\n".join(lines) + "\n"
+
+    def _times(self) -> list[str]:
+        if not self.length:
+            return ["We will tell you how long your teller has to run."]
+        if self.here:
+            return [
+                f"As it is planned now, it takes {self.length} from publishing to its report. Its",
+                "tellers run all that time.",
+            ]
+        return [
+            f"From publishing to its report the study takes {self.length}. Please keep",
+            "your teller running all that time.",
+            f"If a teller is away then, the others wait for it, for {self.waits} days at most.",
+            f"If we published it now, it would end {instant(self.ends)}.",
+            "We will tell you the day before we publish it.",
+        ]
+
+    def _tries(self) -> str:
+        return f"""Before any student is asked we may try it with you. Your teller then shows one
+of these, by its title, and you have nothing to do but to let it run:
+- "{DRY_ROUND}":
+  the sum of 3 made-up members, in about a minute.
+- "{REHEARSAL}..." and the study's title: made-up people live the whole study,
+  by a clock of our own. Your teller shows its dates, days ahead, and yet it is
+  over in minutes.
+Both titles are our word alone. Your teller says where dates do not hold, since
+our clock runs ahead. If it says so of another study, tell us and the others."""
 
 
 def teller_notice(manifest: Manifest) -> str:
     """A mail to the tellers of a study that is published; empty for a study without any."""
-    if not presented_tellers(manifest):
+    arrangement = tellers_of(manifest)
+    if arrangement is None:
         return ""
+    tellers, study = ", ".join(one.name for one in presented_tellers(manifest)), manifest.study_id.hex()[:8]
     timetable = manifest.timetable
     return f"""Subject: The study is published: {manifest.title}
 
@@ -193,16 +262,20 @@ Hello,
 
 your teller is asked to add up this study: {_ended(manifest.title)}
 Its words: {words(manifest.study_id)}
-`anonml teller status` shows the same words, with --home if you used it. Compare them with the other tellers
-too, or with a member. If they differ, tell all of them and us.
+`anonml teller status` shows the same words, with --home if you used it. Its tellers are {tellers}.
+Compare the words with the others, since we could have shown each of you another study. If they differ, tell all
+of them and us. Your teller serves meanwhile. If nobody has answered the day before enrolment ends, compare the
+words with a member's, or with a page that members read. If you could compare them with nobody, you may leave the
+study until enrolment ends, and nobody has sent anything by then: stop your teller, and type
+   anonml teller refuse {study}
 
 Enrolment ends {instant(timetable.enrol_closes)}.
 Answers come until {instant(manifest.windows[-1].closes)}.
 Please keep your teller running until its status says "over". That is at
 {instant(timetable.ends)} if every teller is there. If one is away, the others
 wait for it, at the latest until {instant(manifest.sums_until)}.
-It begins if at least {manifest.cohort.minimum} people enrol. Its cost is
-{cost_in_words(manifest)}.
+It begins if at least {manifest.cohort.minimum} people enrol, and a sum is made of at least {arrangement.minimum}.
+Its cost is {cost_in_words(manifest)}.
 """
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from attrs import field
 from cattrs import Converter
@@ -40,6 +40,8 @@ MAX_EPSILON = 20.0
 DECIMALS = 9
 """Of a number that the study is resolved from: a manifest holds it exactly."""
 FEWEST_TELLERS, MOST_TELLERS = 2, 4
+REHEARSAL: Final = "Rehearsal: "
+"""Begins the title of a study that made-up people live: the staff's own word, which proves nothing to a teller."""
 LONGEST_NAME, LONGEST_ENTRY = 60, 8000
 """Characters of a teller's name, address and entry. Names of four fit one line of the consent screen."""
 

@@ -21,6 +21,7 @@ from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.exchange import CallOpening, SignedCall, read_request, read_signed, reply
 from anon.sharing.quorum import quorums
 from anon.study.manifest import parse_manifest
+from anon.teller.dates import runs_ahead
 from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
 from anon.teller.news import Event, News
@@ -41,6 +42,8 @@ class Calls:
     """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named; None
     where any may ask. `tell`: hears the news once aggregators were named. A stranger writes no line.
 
+    `now`: unix seconds, by this machine.
+
     `caller` alone may be asked meanwhile, in another thread.
     """
 
@@ -50,6 +53,7 @@ class Calls:
     random_bytes: Callable[[int], bytes]
     allowed: Callable[[], Collection[bytes] | None] = lambda: None
     tell: Callable[[News], None] = lambda news: None
+    now: Callable[[], float] = time.time
     _aggregators: set[bytes] = field(factory=set, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -77,9 +81,11 @@ class Calls:
         begun = name != "admit" or self.journal.has_begun(signed.study, given[1])
         said = self._answers()[name](given)
         if not begun and self.journal.has_begun(signed.study, given[1]):
-            self._tell(News(Event.ADDING_UP, parse_manifest(manifest), given[1]))
+            study = parse_manifest(manifest)
+            early = runs_ahead(study, [given[1]], self.now())
+            self._tell(News(Event.ADDING_UP, study, given[1], early))
         if ran and not self.journal.runs(signed.study):
-            self._tell(News(Event.OVER, parse_manifest(manifest)))
+            self._tell(News(Event.OVER, parse_manifest(manifest), others=self.journal.running()))
         return reply([] if said is None else said)
 
     def _tell(self, news: News) -> None:
@@ -141,7 +147,7 @@ class Calls:
             "accepted": lambda given: sorted(teller.accepted(Occasion(*given))),
             "list": lambda given: teller.sign_list(Occasion(*given[:3]), given[3]),
             "noise": lambda given: teller.add_noise(Occasion(*given[:3]), given[3]),
-            "finish": lambda given: teller.finish(given[0], int(time.time())),
+            "finish": lambda given: teller.finish(given[0], int(self.now())),
         }
 
     def _take_roll(

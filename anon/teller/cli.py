@@ -188,9 +188,9 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
-    studies, fault = overview(existing_home(home, os.urandom).journal), disk_fault(home)
+    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
     if as_json:
-        print_json([study.figures() | {"fault": fault} for study in studies])
+        print_json([study.figures(now) | {"fault": fault} for study in studies])
         return
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
@@ -198,7 +198,7 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         shown = _typed("words", home)
         sys.stdout.write(f"no study yet: staff get name and address, your page the words (`{shown}`)\n")
         return
-    for line in _lines(studies):
+    for line in _lines(studies, now):
         sys.stdout.write(line + "\n")
 
 
@@ -268,10 +268,9 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
         os.close(held)
 
 
-def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
+def _lines(studies: Sequence[StudyOverview], now: float) -> Iterator[str]:
     from anon.kit.terminal.foreign import inline, short
     from anon.study.features import USUAL_COHORT
-    from anon.teller.overview import OVER
     from anon.text.foreign import LONGEST_TOLD, Quoted
     from anon.text.instants import instant
     from anon.transparency.fingerprint import words as words_of_study
@@ -289,15 +288,34 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         yield f"  its tellers: {', '.join(short(teller.name) for teller in whole.tellers)}"
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
-        yield f"  begins with at least {least} members{few}, and a sum has at least {whole.minimum} of them"
-        yield f"  standard deviation of each teller's noise {noise:.3g}: members' programs check it before a yes"
-        if study.stage != OVER:
-            yield f"  enrolment ends {instant(manifest.timetable.enrol_closes)}"
-            yield f"  answers come until {instant(manifest.windows[-1].closes)}"
-            planned, latest = instant(manifest.timetable.ends), instant(study.needed_until)
-            yield f"  keep serving until it is over: {planned}, or if a teller is away then, at the latest {latest}"
+        yield f"  begins with at least {least} members{few}; a sum may be of {whole.minimum}, as some may stay away"
+        checked = "members' programs check that it keeps the epsilon they read"
+        yield f"  standard deviation of each teller's noise {noise:.3g}: {checked}"
+        yield from _dates(study, now)
         for sum_status in study.sums:
             yield f"  {sum_status.said}"
+
+
+def _dates(study: StudyOverview, now: float) -> Iterator[str]:
+    """Until when it runs; in place of that what its dates say about the staff's clock, where they do not hold."""
+    from anon.study.proposal import REHEARSAL
+    from anon.teller.overview import OVER
+    from anon.text.instants import instant
+
+    table, is_over = study.manifest.timetable, study.stage == OVER
+    if study.runs_ahead(now):
+        early = "members or packets came before them, so the staff's clock runs ahead of yours"
+        yield f"  its dates {'did' if is_over else 'do'} not hold here: {early}"
+        yield "  a rehearsal or a dry round does that; in any other study tell the staff and the other tellers"
+        if not is_over:
+            yield "  keep serving until it is over"
+    elif not is_over:
+        if study.manifest.title.startswith(REHEARSAL):
+            yield "  the staff call it a rehearsal: by their clock these dates then pass in minutes"
+        yield f"  enrolment ends {instant(table.enrol_closes)}"
+        yield f"  answers come until {instant(study.manifest.windows[-1].closes)}"
+        planned, latest = instant(table.ends), instant(study.needed_until)
+        yield f"  keep serving until it is over: {planned}, or if a teller is away then, at the latest {latest}"
 
 
 def _show(home: Path, as_json: bool) -> None:

@@ -181,6 +181,11 @@ class Journal:
         """True from its countersignature to its end."""
         return self._one("SELECT 1 FROM studies WHERE study = ? AND ended IS NULL", study) is not None
 
+    def running(self) -> int:
+        """How many studies run: those of two pairs are one study."""
+        (number,) = self._one("SELECT count(DISTINCT manifest) FROM studies WHERE ended IS NULL") or (0,)
+        return int(number)
+
     def manifests(self) -> list[bytes]:
         """Those of all studies that were countersigned."""
         return [manifest for (manifest,) in self._connection.execute("SELECT manifest FROM studies")]

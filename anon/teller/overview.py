@@ -12,6 +12,7 @@ from anon.sharing.quorum import Quorum, parse_quorum
 from anon.sharing.statements import list_heading, parse_disagreement, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import Manifest, parse_manifest
+from anon.teller.dates import runs_ahead
 from anon.teller.journal import KEPT, SCHEMA
 from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
@@ -77,7 +78,13 @@ class StudyOverview:
         """Unix seconds: for the last sum the aggregator asks until then at most."""
         return self.manifest.sums_until
 
-    def figures(self) -> dict[str, object]:
+    def runs_ahead(self, now: float) -> bool:
+        """True where it came before its own dates, by now (unix seconds) or by its end (`anon.teller.dates`)."""
+        rounds = {status.round for status in self.sums if status.taken or status.accepted}
+        at = now if self.ended is None else self.ended
+        return self.members is not None and runs_ahead(self.manifest, rounds, at)
+
+    def figures(self, now: float) -> dict[str, object]:
         """For `--json`."""
         pair = {"with": self.fellow} if self.fellow else {}
         return {
@@ -87,6 +94,7 @@ class StudyOverview:
             "contact": self.manifest.contact,
             "aggregator": self.manifest.aggregator_key.hex(),
             "minimum": self.quorum.whole.minimum,
+            "runs_ahead": self.runs_ahead(now),
             "enrolment_closes": self.manifest.timetable.enrol_closes,
             "answers_close": self.manifest.windows[-1].closes,
             "needed_until": self.needed_until,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from attrs import define
+from attrs import define, evolve
 from rich.console import Console
 
 from aggregator.app import AggregatorApp
@@ -27,7 +27,7 @@ from examples.own_study import HOSTS, OwnStudy, made_up
 from examples.picture import Picture
 from examples.processes import Child
 from examples.processes import tellers as started_tellers
-from examples.rehearsal import MOST, _folder, demanded, outcome
+from examples.rehearsal import MOST, _folder, demanded, made_of, outcome
 from examples.schedule import Schedule, with_tellers
 from examples.study_run import StudyRun
 from peer.rules.consent import explain
@@ -161,6 +161,16 @@ def test_a_rehearsal_promises_no_report_that_is_not_there() -> None:
     assert code == 1 and "499 are in the transcripts" in said and "took part" not in said
 
 
+def test_a_rehearsal_says_what_its_people_hold_and_what_keepers_see() -> None:
+    said = made_of(parse_proposal(sum_study(MOMENTS, tellers(entries=False))), 60)
+    assert "all of its 60 people are made up" in said and "Its tellers' status shows it as “Rehearsal: Sleep”" in said
+    assert "three of four people in the upper half of “" in said
+    study = parse_proposal(study_text())
+    assert "tellers" not in made_of(study, 60)
+    hidden = [evolve(feature, query=f"SELECT 1 + ({feature.query})") for feature in study.features]
+    assert "Label and answers are chance." in made_of(evolve(study, features=tuple(hidden)), 60)
+
+
 async def test_tellers_hear_that_a_rehearsal_was_broken_off(tmp_path: Path) -> None:
     places = [MemoryTeller(tmp_path / name) for name in ("council", "office")]
     app = AggregatorApp(tmp_path / "home", Clock(), processes=0, link_to=lambda at, *_: places[int(at[-1])])
@@ -210,6 +220,9 @@ def test_a_study_with_real_tellers_is_rehearsed_to_its_report(tmp_path: Path) ->
         overviews = [asyncio.run(anonml("teller", "status", "--home", tmp_path / f"teller-{n}")) for n in range(2)]
     assert done.code == 0 and "5 made-up people took part, 15 packets came" in done.out, done
     assert "Rehearsal: Sleep" in report.read_text()
+    said = " ".join(done.err.split())
+    assert all(f"The study's words: {told['fingerprint']}" in said for (told,) in overviews)
+    assert all(told["runs_ahead"] for (told,) in overviews), "no member's program answers so early"
     assert [path.name for path in home.iterdir() if path.name.startswith("rehearsal")] == []
     for overview in overviews:
         (told,) = overview

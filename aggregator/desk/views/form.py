@@ -90,7 +90,7 @@ class FormPages(DraftPages):
             fields["title"],
             fields["contact"],
             self._aggregator.home.public_key.hex(),
-            [name for name, _ in form.tellers_in(fields)],
+            form.tellers_in(fields),
             "" if length is None or not form_file.asked_about(fields) else in_words(length),
             time.time() + (length or 0),
             form_file.RETENTION_DAYS // 2,

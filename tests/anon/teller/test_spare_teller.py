@@ -281,7 +281,7 @@ def test_the_status_tells_the_pairs_apart(tmp_path: Path) -> None:
     shown = {one.fellow: one for one in overview(tmp_path / "0" / DATABASE)}
     assert {name: one.sums[0].stage for name, one in shown.items()} == {"teller 1": "done", "teller 2": "waiting"}
     assert {one.study for one in shown.values()} == {world.aggregator.study} and shown["teller 1"].members == 4
-    assert shown["teller 1"].figures()["with"] == "teller 1"
+    assert shown["teller 1"].figures(0)["with"] == "teller 1"
 
 
 @pytest.mark.parametrize(

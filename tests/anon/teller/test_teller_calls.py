@@ -129,8 +129,38 @@ def test_the_keeper_hears_once_of_a_study_that_comes_is_added_up_and_is_over(tmp
     world.summed(packets)
     teller.finish(world.study)
     teller.finish(world.study)
-    assert [(news.event, news.round) for news in heard[1:]] == [(Event.ADDING_UP, 0), (Event.OVER, None)]
+    assert [(news.event, news.round, news.others) for news in heard[1:]] == [
+        (Event.ADDING_UP, 0, 0), (Event.OVER, None, 0)
+    ]  # fmt: skip
     assert {news.manifest.to_bytes() for news in heard} == {manifest}
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_keeper_hears_of_packets_that_come_before_their_window_has_closed(tmp_path: Path, before: bool) -> None:
+    heard: list[News] = []
+    world = joined(tmp_path, heard.append, named=True)
+    teller: Any = world.tellers[0]
+    closes = world.aggregator.manifest.windows[-1].closes
+    now = closes - world.aggregator.manifest.timetable.margin - before
+    teller.calls = evolve(teller.calls, now=lambda: float(now))
+    world.admit(world.packets()[:2])
+    assert [(news.event, news.early) for news in heard[1:]] == [(Event.ADDING_UP, before)]
+
+
+def test_a_study_that_ends_counts_those_that_still_run(tmp_path: Path) -> None:
+    heard: list[News] = []
+    world = joined(tmp_path, heard.append, named=True)
+    teller: Any = world.tellers[0]
+    entries = [one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate(world.tellers)]
+    another = sum_study(entries)
+    teller.calls, key = evolve(teller.calls, allowed=lambda: None), teller.aggregator
+    teller.aggregator = another.aggregator.key
+    teller.countersign(another.study, b"", another.aggregator.manifest.to_bytes())
+    teller.calls = evolve(teller.calls, allowed=lambda: [])
+    teller.finish(another.study)
+    teller.aggregator = key
+    teller.finish(world.study)
+    assert [news.others for news in heard if news.event is Event.OVER] == [1, 0]
 
 
 def test_a_stranger_writes_no_line(tmp_path: Path) -> None:

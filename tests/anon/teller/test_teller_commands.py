@@ -74,22 +74,33 @@ def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: p
 
 def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = manifest_of()
-    events = (Event.COUNTERSIGNED, None), (Event.ADDING_UP, 0), (Event.OVER, None)
+    events = (
+        News(Event.COUNTERSIGNED, manifest), News(Event.ADDING_UP, manifest, 0),
+        News(Event.ADDING_UP, manifest, 1, early=True),
+        News(Event.OVER, manifest, others=2), News(Event.OVER, manifest),
+    )  # fmt: skip
 
     async def serve(home: Any, random_bytes: Any, ready: Any, say: Any, progress: Any, tell: Any) -> None:
-        for event, number in events:
-            tell(News(event, manifest, number))
+        for news in events:
+            tell(news)
 
     monkeypatch.setattr("anon.teller.service.serve", serve)
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
     begins = f"{manifest.study_id.hex()[:8]} “{manifest.title}”: "
+    ahead = (
+        "the staff's clock runs ahead, as in a rehearsal or a dry round. In any other study tell the staff and the "
+        "other tellers"
+    )
+    stop = "No other study runs: you may stop (Ctrl-C), unless the staff plan a further one"
     assert run("serve", "--home", tmp_path).splitlines() == [
-        f"{begins}new, of “{manifest.contact}”: at least {manifest.cohort.minimum} members",
+        f"{begins}new, of “{manifest.contact}”: at least 4 members, and a sum of 2",
         f"{begins}asked to add up round 1",
-        f"{begins}over; its keys and shares are erased here",
+        f"{begins}asked to add up round 2, before its dates: {ahead}",
+        f"{begins}over; its keys and shares are erased here. Keep serving: 2 studies run still",
+        f"{begins}over; its keys and shares are erased here. {stop}",
     ]
     lines = [json.loads(line) for line in run("serve", "--json", "--home", tmp_path).splitlines()]
-    assert [line["event"] for line in lines] == ["countersigned", "adding-up", "over"]
+    assert [line["event"] for line in lines] == ["countersigned", *["adding-up"] * 2, *["over"] * 2]
 
 
 @pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
@@ -127,7 +138,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
     why = "waits for the list of members, which the staff's program makes"
     assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0, "why": why}]
-    assert study["ended"] is None
+    assert study["ended"] is None and not study["runs_ahead"], "no roster has come"
     table, key = world.aggregator.manifest.timetable, world.aggregator.manifest.aggregator_key.hex()
     assert (study["aggregator"], study["minimum"], study["enrolment_closes"]) == (key, 3, table.enrol_closes)
     said = run("status", "--home", tmp_path / "home")
@@ -135,7 +146,8 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         world.study.hex()[:8],
         f"words {study['fingerprint']}",
         f"with the key {key}",
-        "a sum has at least 3 of them",
+        "begins with at least 3 members (few, as in a trial; 20 are usual); a sum may be of 3, as some may",
+        "members' programs check that it keeps the epsilon",
         f"enrolment ends {instant(table.enrol_closes)}",
         f"answers come until {instant(study['answers_close'])}",
         f"at the latest {instant(study['needed_until'])}",

@@ -8,6 +8,8 @@ import pytest
 from attrs import evolve
 
 from anon.sharing.statements import Disagreed
+from anon.study.proposal import REHEARSAL
+from anon.teller.cli import _lines
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
 from tests.support.spare import spared
@@ -78,3 +80,36 @@ def test_studies_that_run_come_first_and_the_newest_of_each_kind_before_the_othe
     old, new = at(90, "running"), at(10, "countersigned")
     older_over, over = at(80, OVER), at(0, OVER)
     assert by_time([older_over, old, over, new]) == [new, old, over, older_over]
+
+
+def test_a_staffs_clock_that_runs_ahead_is_told_by_the_roster_and_by_packets(tmp_path: Path) -> None:
+    """The roster is due at the end of enrolment, packets at the end of their window, and an end tells it for good."""
+    world = spared(tmp_path)
+    table, closes = world.aggregator.manifest.timetable, world.aggregator.manifest.windows[-1].closes
+    assert table.enrol_closes < closes
+
+    def early(at: float) -> set[bool]:
+        return {study.runs_ahead(at) for study in overview(tmp_path / "0" / DATABASE) if study.fellow == "teller 1"}
+
+    assert early(table.enrol_closes - table.margin - 1) == {True}
+    assert early(table.enrol_closes - table.margin) == {False}, "clocks may differ by the margin"
+    world.admit(AB, world.packets())
+    assert early(closes - table.margin - 1) == {True} and early(closes) == {False}
+    world.tellers[0].finish(world.at(AB).study, table.enrol_closes - table.margin - 1)
+    assert early(closes + 10**9) == {True}
+
+
+def test_the_status_says_that_dates_do_not_hold_and_warns_where_a_title_alone_says_so(tmp_path: Path) -> None:
+    world = spared(tmp_path)
+    (shown, _) = overview(tmp_path / "0" / DATABASE)
+    early, late = shown.manifest.timetable.published, shown.manifest.timetable.ends
+    said, over = ("\n".join(_lines([each], early)) for each in (shown, evolve(shown, ended=early, stage=OVER)))
+    for text, verb in ((said, "do"), (over, "did")):
+        assert f"its dates {verb} not hold here: members or packets came before them" in text
+        assert "in any other study tell the staff and the other tellers" in text and "enrolment ends" not in text
+    assert "keep serving until it is over\n" in said and "keep serving" not in over
+    held = "\n".join(_lines([shown], late))
+    assert "not hold" not in held and "enrolment ends" in held
+    called = evolve(shown, manifest=evolve(shown.manifest, title=f"{REHEARSAL}Sleep"), members=None)
+    assert "the staff call it a rehearsal" in "\n".join(_lines([called], early)) and "call it" not in held
+    assert world.tellers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,12 @@ from aggregator.desk.drafts import Drafts
 from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
 from aggregator.desk.form_file import RETENTION_DAYS, length_of, text_of
+from aggregator.lab.dry_round import MEMBERS
 from aggregator.lab.sample_file import sample_columns
+from aggregator.protocols.installed import PROTOCOLS
+from aggregator.study.handout import TellerRequest
 from anon.protocols.tellers import presented_tellers, tellers_can
+from anon.study.proposal import REHEARSAL
 from anon.transparency.fingerprint import teller_words, words
 from tests.shells.desk.test_desk_form import FILLED, SAMPLE
 from tests.support.clock import Clock
@@ -167,18 +172,32 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         anywhere = await mail()
         assert "--loopback" not in anywhere and "and Tor (apt install" in anywhere
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
-        assert "So far these are tellers: Student council, Library." in anywhere
+        assert "Student council, whose program is at 127.0.0.1:9000 Library, whose program is at 127" in anywhere
+        assert "If you are our data protection officer, please decline" in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
         assert "for 45 days at most" in anywhere
-        assert "at least 100 people enrol. Its epsilon is 2, which" in anywhere and "no backup of it" in anywhere
+        assert "at least 100 people enrol. A sum is made of at least 50 of them. Its epsilon is 2" in anywhere
+        assert "no backup of it" in anywhere and "the sum of 3 made-up members" in anywhere
         assert f"are {words(app.home.public_key)}" in anywhere
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
-        for here in (await mail(pace="trial"), await _at_loopback(app, mail)):
-            assert '--name "YOUR OFFICE" --loopback --port 8761 --home ~/teller-1' in here and "apt install" not in here
-            assert "anonml teller serve --home ~/teller-1" in here and "It protects nobody" in here
+        for here, length in ((await mail(pace="trial"), "7 min 40 s"), (await _at_loopback(app, mail), "10 d 4 h")):
+            assert "--name 'Student council' --loopback --port 9000 --home ~/teller-1" in here
+            assert "Library writes --port 9001 and --home ~/teller-2" in here and "apt install" not in here
+            assert "anonml teller serve --home ~/teller-1" in here and "Tellers there protect nobody" in here
+            assert "privacy rests on" not in here and "few of them" not in here and f"it takes {length}" in here
+        few = await mail(pace="trial", minimum="100", tellers="Student council 127.0.0.1:8761")
+        assert "at least 2 people enrol. A sum is made of at least 2 of them" in few
+        assert "SECOND TELLER writes --port 8762" in few
         assert "start it again with anonml aggregator desk --onion" in await _at_loopback(app, mail)
+
+
+def test_the_mail_announces_dry_round_and_rehearsal_by_their_own_titles() -> None:
+    practice = PROTOCOLS.proposal((files("aggregator.lab") / "practice.toml").read_text())
+    for here in (True, False):
+        said = TellerRequest("Title", "staff", "00" * 32, here=here).mail()
+        assert f'"{practice.title}"' in said and f"sum of {MEMBERS} made-up" in said and f'"{REHEARSAL}...' in said
 
 
 async def _at_loopback(app: AggregatorApp, mail: Callable[[], Awaitable[str]]) -> str:
