@@ -40,11 +40,11 @@ _ELEMENTS = frozenset(f"{_TEXT} {_LISTS} {_DRAWN}".split())
 _VOID = frozenset({"br", "hr", "meta"})
 _UNSHOWN = frozenset({"html", "head", "meta", "title", "style", "body", "main"})
 """Elements of every report, which are not written: the page has its own."""
-_SAID = "class dir lang scope colspan rowspan role aria-label aria-hidden open datetime start"
+_SAID = "class dir lang scope colspan rowspan role aria-label aria-hidden open datetime start tabindex"
 _PLACED = "viewBox preserveAspectRatio x y x1 x2 y1 y2 dx dy cx cy r rx ry width height d points transform"
 _PAINTED = frozenset(["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "text-anchor", "font-size"])
 _ATTRIBUTES = frozenset(f"{_SAID} {_PLACED}".split()) | _PAINTED
-_UNWRITTEN = frozenset({"tabindex", "font-family", "charset", "name", "content"})
+_UNWRITTEN = frozenset({"font-family", "charset", "name", "content"})
 _PAINT = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{1,20}|[0-9. ]{1,40}")
 """A colour, a word or numbers: all that a drawing is painted with."""
 _ENTITY = "&(?:amp|lt|gt|quot|nbsp|#34|#39);"
@@ -139,6 +139,7 @@ def _attributes(given: str) -> Iterator[str]:
         if name in _UNWRITTEN:
             continue
         _demand(name in _ATTRIBUTES and (name not in _PAINTED or _PAINT.fullmatch(value) is not None))
+        _demand(name != "tabindex" or value == "0")
         yield f' {name}="{escape(shown(unescape(value), lines=True))}"'
 
 
@@ -167,5 +168,5 @@ def as_page(body_untrusted: bytes, title: str, above: str, lang: str = "en") -> 
             )
         ) from None
     head = f"{_HEAD}<title>{escape(shown(title))}</title><style>{SHEET}</style></head>"
-    said = f'<p lang="{escape(lang)}"><strong>{escape(above)}</strong></p>'
+    said = f'<header><p lang="{escape(lang)}"><strong>{escape(above)}</strong></p></header>'
     return f"{head}<body>{said}<main>{''.join(rewriter.written)}</main></body></html>".encode()

@@ -25,6 +25,7 @@ from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import protocol_of
 from anon.protocols.tellers import PresentedTeller, presented_tellers
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
 from anon.wire.messages import parse_roster
@@ -152,7 +153,8 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
     elif live.rostered:
         batch = Batch((live.rostered,) * manifest.packets, ENROLLED)
     else:
-        batch = Batch((manifest.cohort.minimum,) * manifest.packets, f"{ENROLLED}, the declared minimum")
+        counted = say("{members}, the declared minimum", members=ENROLLED)
+        batch = Batch((manifest.cohort.minimum,) * manifest.packets, counted)
     return await asyncio.to_thread(_accounting, live.manifest, batch)
 
 

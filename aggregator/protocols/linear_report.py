@@ -16,17 +16,19 @@ _TEMPLATE: Final = """{% extends "report.html" %}
 {{ intervals(drawn, "Weight of each column with its 95 % interval; 0 moves nothing", 0) }}</figure>
 <p>An interval is of the noise and of who took part. The noise also draws weights to 0, which no interval tells.</p>
 {% endif %}
-<table class="wide"><thead><tr><th>Column</th><th>Centre</th><th>Width</th><th>Weight</th></tr></thead><tbody>
-{% for column, weight in weighted %}<tr><th scope="row">{{ column.name }}{{ " (log)" if column.scale == "log" }}</th>
+<div class="wide" tabindex="0" role="region" aria-label="weights">
+<table><tr><th>column</th><th class="n">centre</th><th class="n">width</th><th class="n">weight</th></tr>
+{% for column, weight in weighted %}<tr><td><bdi>{{ column.name }}</bdi>{{ " (log)" if column.scale == "log" }}</td>
 <td class="n">{{ "%.6g" | format(column.centre) }}</td><td class="n">{{ "%.6g" | format(column.width) }}</td>
 <td class="n">{{ "%+.4g" | format(weight) }}</td></tr>
-{% endfor %}<tr><th scope="row">intercept</th><td></td><td></td>
+{% endfor %}<tr><td>intercept</td><td></td><td></td>
 <td class="n">{{ "%+.4g" | format(model.intercept) }}</td></tr>
-</tbody></table>
+</table>
+</div>
 {% endmacro %}
 <h2>The model</h2>
-<p>{% if model.target %}It predicts the number “{{ model.target.name }}”.
-{% else %}It adds up log-odds of “{{ model.label.name }}”.{% endif %}
+<p>{% if model.target %}It predicts the number “<bdi>{{ model.target.name }}</bdi>”.
+{% else %}It adds up log-odds of “<bdi>{{ model.label.name }}</bdi>”.{% endif %}
 {% if logarithms %}Of columns on a log scale the natural logarithm of 1 + value is taken first.
 {% endif %}Each column is centred, divided by its width and cut to lie from -1 to 1.
 Then it is multiplied by its weight.

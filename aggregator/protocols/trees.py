@@ -57,9 +57,11 @@ records: no row stands for a person or a record, and they tell nothing that the 
 {% if learned.refused %}{{ learned.refused }} texts were no tree of this study, and are left out.{% endif %}</p>
 <p>The label of a row is the one that most trees give it. These are the first rows. Numbers are intervals, and an empty
 cell is a missing value. The export has all of them as <code>rows.json</code> and <code>rows.csv</code>.</p>
-<table class="wide"><thead><tr>{% for name in learned.rows.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead><tbody>
-{% for row in first %}<tr>{% for text in row %}<td>{{ text }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table>
+<div class="wide" tabindex="0" role="region" aria-label="rows">
+<table><tr>{% for name in learned.rows.columns %}<th dir="auto">{{ name }}</th>{% endfor %}</tr>
+{% for row in first %}<tr>{% for text in row %}<td dir="auto">{{ text }}</td>{% endfor %}</tr>
+{% endfor %}</table>
+</div>
 {% endblock %}
 """
 

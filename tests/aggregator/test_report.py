@@ -106,7 +106,7 @@ async def test_few_reports_tell_nothing_of_hostile_ones_and_no_sentence_ends_twi
     few, many = await _report(tmp_path / "home", asked), _of_people(0.8)
     assert "would have moved by more than" not in few and "is not told: each table rests on fewer than 50" in few
     assert "would have moved by more than" in many and "is not told" not in many
-    assert "Do you earn more? A score" in few and "?." not in few
+    assert "Do you earn more?</bdi> A score" in few and "?." not in few
 
 
 async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_it_begins_with_what_was_found_how_surely_and_for_whom() -> None:
         first = report[report.index("<h2>") : report.index("</dl>")]
         assert "What we found" in first and "How sure we are" in first and "4000 people enrolled" in first
         assert says in first and never not in report
-        assert re.search(r"“\w+” is, in words: [A-Z].*[.?!]$", first, re.MULTILINE)
+        assert re.search(r"“<bdi>\w+</bdi>” is, in words: <bdi>[A-Z].*[.?!]</bdi>$", first, re.MULTILINE)
         assert re.search(r"(about \d+|no more than 1) in 1,000 such studies", first)
 
 

@@ -1,4 +1,5 @@
-"""No character of a stranger's text stands unmarked in a sentence of ours, wherever a peer shows a study.
+"""No character of a stranger's text stands unmarked in a sentence of ours, wherever a peer, the desk or a report shows
+a study.
 
 Every free text of random studies is planted with letters that no language of the page has, between all that could end a
 mark early. A planted letter must stand between the marks of its language, or in an element or a frame that holds
@@ -24,14 +25,17 @@ from anon.text.sentences import Sentence, joined, listed, say
 from peer.cli.amounts import show_budget
 from peer.cli.show import sheet_json, show_sheet, show_status
 from peer.data.readiness import OwnData, own_data
+from peer.published_report import as_page
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger
 from peer.web.languages import NAMES, QUOTES
 from tests.support.clock import START, Clock
+from tests.support.desk_browser import opened
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, entry
 from tests.support.visiting import Visited, visited
+from tests.support.world import in_memory, published
 
 ROOT = Path(__file__).parents[2]
 SEEDS = range(12)
@@ -42,7 +46,7 @@ ENDINGS = (
 NAMED = re.compile(r"zq[a-z0-9_]*")
 """A study's names can hold no other letters, so theirs begin in a way of their own."""
 VOID = {"meta", "link", "input", "br", "hr", "img", "rect", "circle", "path"}
-HOLDS_NOTHING_ELSE = {"bdi", "code", "pre", "title", "script", "style"}
+HOLDS_NOTHING_ELSE = {"bdi", "code", "pre", "title", "script", "style", "text", "option", "textarea"}
 SPOKEN = ("aria-label", "title", "placeholder", "alt")
 WHOLE = {"title", "purpose", "contact", "data_source", "name", "sentence", "query"}
 """Keys of the sheet's JSON whose values are the study's own text and nothing else."""
@@ -259,6 +263,80 @@ def test_the_checks_find_what_is_not_marked() -> None:
     looked = Elements()
     looked.feed(f'<p>if {name}</p><p dir="auto">{name}</p><a aria-label="{name}">x</a><p><bdi>{name}</bdi></p>')
     assert len(looked.found) == 2
+
+
+# Staff's pages
+
+NAMES_OF_A_STUDY = re.compile(
+    r"\b(title|purpose|contact|description|features|subset|subject|clearest|silent|parent)\b|\.name\b|^(name|text)$"
+)
+NAMED_BY_US = {
+    ("desk/templates/study.html", "facts.title"), ("desk/templates/study.html", "stage.name"),
+    ("desk/templates/study.html", "name"), ("desk/templates/fingerprints.html", "head.name"),
+    ("report/templates/report.html", "one.name"),
+}  # fmt: skip
+"""What a template writes bare: the page's title, stages, heads of our tables, and the names of signed documents."""
+
+
+@pytest.mark.slow
+async def test_the_desk_and_the_report_mark_every_foreign_character(tmp_path: Path) -> None:
+    """From enrolment to the report. No text of ours is quoted as if a stranger had said it."""
+    text, found = study_of(Random(0), ("one-packet",)), dict[str, str]()
+    async with in_memory(tmp_path, text) as running, opened(running.app) as desk:
+        place = f"/studies/{running.live.study.hex()}"
+        for reached in ("enrolling", "published"):
+            if reached == "published":
+                await running.collected(4)
+                await running.go_to(running.closes)
+            for path in ("/", place, f"{place}/roster", f"{place}/fingerprints", f"{place}/class"):
+                found[f"{reached} {path}"] = (await desk.get(path)).text
+        found["report"] = (await published(running.live))["report", 0].decode()
+    found["to members"] = as_page(found["report"].encode(), "Report", "above").decode()
+    for seen, page in found.items():
+        looked = Elements()
+        looked.feed(page)
+        assert (seen, looked.found) == (seen, []) and looked.marked
+        quoted = re.findall(r"<bdi>“([^<]*)”</bdi>", page)
+        assert [said for said in quoted if not {*said} & {*LETTERS} and not NAMED.search(said)] == []
+
+
+@pytest.mark.source
+def test_every_template_of_staffs_pages_gives_a_studys_text_an_element() -> None:
+    """Of every protocol's part of the report too."""
+    staff = ROOT / "aggregator"
+    pages = {path: path.read_text("utf-8") for path in staff.rglob("*.html")}
+    for path in (staff / "protocols").rglob("*.py"):
+        for template in path.read_text("utf-8").split('_TEMPLATE: Final = """')[1:]:
+            pages[path] = template.split('"""')[0]
+    assert {"tables.html", "trees.py", "groups.py", "linear_report.py"} <= {path.name for path in pages}
+    assert {
+        (path.relative_to(staff).as_posix(), said)
+        for path, template in pages.items()
+        for said in _bare(template)
+        if NAMES_OF_A_STUDY.search(said)
+    } == NAMED_BY_US
+
+
+def _bare(template: str) -> Iterator[str]:
+    """Expressions of a template that stand in no element of their own, without literals, conditions and calls."""
+    looked = _Expressions()
+    text = re.sub(r"{%.*?%}", " ", template, flags=re.DOTALL)
+    looked.feed(re.sub(r"{{(.*?)}}", lambda found: f"⟪{re.sub('[<>&]', ' ', found[1])}⟫", text, flags=re.DOTALL))
+    unread = r"\bif\b.*?(\belse\b|$)|\|.*|\w+\(.*"
+    for said in looked.said:
+        yield re.sub(unread, " ", re.sub(r'"[^"]*"', "", said), flags=re.DOTALL).strip()
+
+
+class _Expressions(Elements):
+    """Those that a template shows in a sentence of ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        if not any(alone for _tag, alone in self.open):
+            self.said += re.findall("⟪(.*?)⟫", data, flags=re.DOTALL)
 
 
 # The type

@@ -32,6 +32,8 @@ AXE_LOCK, AXE_HOME = ROOT / "locks" / "axe", ROOT / ".venv" / "axe"
 AXE = AXE_HOME / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS, SCHEMES = (320, 412, 1280), ("light", "dark")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+LEVELS = ("wcag2a", "wcag2aa", "wcag2aaa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+"""Of the checker's rules: all, those included that it leaves out by itself."""
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -261,7 +263,11 @@ class Browser:
         if not self.driver.execute_script("return Boolean(window.axe)"):
             self.driver.execute_script(axe)
         found = self.driver.execute_async_script(
-            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
+            "const [levels, done] = arguments; const asked = {type: 'tag', values: levels};"
+            "const added = Object.fromEntries(axe.getRules(levels).map(one => [one.ruleId, {enabled: true}]));"
+            "axe.run(document, {resultTypes: ['violations'], runOnly: asked, rules: added})"
+            ".then(r => done(r.violations))",
+            LEVELS,
         )
         return [
             f"{one['id']} ({one['impact']}): {[node['html'][:120] for node in one['nodes'][:3]]}"

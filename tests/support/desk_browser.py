@@ -66,7 +66,7 @@ class Desk:
 
 def words_of(page: str) -> str:
     """The visible words of a page, without its markup."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", re.sub(r"</?bdi\b[^>]*>", "", page))).split())
 
 
 @asynccontextmanager

@@ -27,12 +27,14 @@ _TEMPLATE: Final = """{% extends "report.html" %}
 <h2>The models</h2>
 <p>Members were drawn into groups in each aggregation. The mean of a group's models is one model. The models with a
 length predict together: the score is the mean of their probabilities.</p>
-<table class="wide"><thead><tr><th>Aggregation</th><th>Group</th><th>Members</th><th>Came</th><th>Length of the
-weights</th></tr></thead><tbody>
+<div class="wide" tabindex="0" role="region" aria-label="groups">
+<table><tr><th class="n">aggregation</th><th class="n">group</th><th class="n">members</th><th class="n">came</th>
+<th class="n">length of the weights</th></tr>
 {% for one in groups %}<tr><td class="n">{{ one.group.aggregation + 1 }}</td><td class="n">{{ one.group.number }}</td>
 <td class="n">{{ one.group.members | length }}</td><td class="n">{{ one.came }}</td>
 <td{% if not one.without %} class="n"{% endif %}>{{ one.without or "%.4g" | format(one.length) }}</td></tr>
-{% endfor %}</tbody></table>
+{% endfor %}</table>
+</div>
 {% endblock %}
 """
 _UNTOLD: Final = "none: a receiver told no sum, or fewer than half of the group came"

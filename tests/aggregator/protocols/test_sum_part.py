@@ -145,7 +145,7 @@ def test_products_that_are_noise_alone_make_a_model_that_answers_nothing() -> No
     found = learned(study, {("sums", 0): document(study, 0, tuple(map(int, noise)), PEOPLE)})
     assert found.model.shown is False and found.model.predict({"age": 50.0}).positive is None
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
-    assert "do not show that anything asked goes with tired" in page
+    assert "do not show that anything asked goes with “<bdi>tired</bdi>”" in page
     assert "not shown to be more than noise" in page and "95 % interval" in page
 
 

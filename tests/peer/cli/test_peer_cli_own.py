@@ -309,7 +309,7 @@ def test_a_report_is_fetched_when_asked_for_and_kept_as_a_page_that_runs_nothing
     done = command("report", served.link, target)
     assert done.code == 0 and str(target.name) in done.out
     text = target.read_text()
-    assert "<h1>Sleep</h1>" in text and "default-src 'none'" in text
+    assert '<h1 tabindex="0">Sleep</h1>' in text and "default-src 'none'" in text
     again = command("report", served.link, target)
     assert again.code == 4 and "exists already" in again.err and target.read_text() == text
     command("join", served.link, "--yes")

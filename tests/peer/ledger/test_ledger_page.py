@@ -28,7 +28,7 @@ async def test_a_job_is_read_and_answered_on_the_page(tmp_path: Path) -> None:
     place = f"/federated/{of.job.hex()}"
     async with visited(tmp_path, guests=(federated.routes,), asking=(federated.asking,)) as page:
         assert "Jobs of other programs" not in (await page.get("/")).words
-        assert "No such job asks here" in (await page.get("/federated")).words
+        assert "There is no such job here" in (await page.get("/federated")).words
         with opened(tmp_path) as store:
             store.ask(of)
         got = await page.get("/")

@@ -130,7 +130,7 @@ async def test_publish_asks_from_the_form_at_once_and_a_forecast_comes_by_itself
     lacking = words_of((await desk.post("/form/publish", draft=draft, **_fields(title=""))).text)
     assert "The study is not complete yet" in lacking and "Publish “" not in lacking
     asked = await desk.post("/form/publish", draft=draft, **_fields())
-    assert "Publish “Leaving a course”?" in asked.text and 'data-forecast="/editor/outlook"' in asked.text
+    assert "Publish “<bdi>Leaving a course</bdi>”?" in asked.text and 'data-forecast="/editor/outlook"' in asked.text
     assert f'href="/form?draft={draft}"' in asked.text
     forecast = await desk.post("/editor/outlook", draft=draft, text=text_of(_fields()))
     assert "100 people are" in words_of(forecast.text) and "<html" not in forecast.text

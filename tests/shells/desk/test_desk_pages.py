@@ -77,7 +77,7 @@ async def test_from_the_editor_to_a_study_with_invites(tmp_path: Path) -> None:
         (draft,) = re.findall(r"/editor\?draft=([0-9a-f]{16})", (await desk.get("/")).text)
         assert "epsilon = 200.0" in (await desk.get(f"/editor?draft={draft}")).text
         asked = await desk.post("/editor/confirm", text=study_text(), draft=draft)
-        assert asked.status == 200 and "Publish “Income”?" in asked.text and app.studies() == ()
+        assert asked.status == 200 and "Publish “<bdi>Income</bdi>”?" in asked.text and app.studies() == ()
         done = await desk.post("/studies", text=study_text(), reach="loopback", draft=draft)
         assert "/editor?draft=" not in (await desk.get("/")).text
         assert re.fullmatch(r"/studies/[0-9a-f]{64}", done.path) and "enrolling" in done.text

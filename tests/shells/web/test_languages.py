@@ -19,6 +19,12 @@ ROOT = Path(__file__).parents[3]
 OTHERS = sorted(set(NAMES) - {"en"})
 _PERCENT = re.compile(r"%\((\w+)\)s")
 _TAG = re.compile(r"</?(\w+)")
+SECOND_WORDS = {
+    "de": r"Abschrift|Mitgliederliste|deinem Gerät|\berklärte|reserviert|für jeden deiner Datensätze für sich",
+    "es": r"(?<!\{)(?<!%\()\b[Ee]psilon|equipo(?! del estudio)|transcripción|lista de participantes",
+    "nl": r"\b[Ss]tudies?\b|deze machine|je apparaat|\bronden\b|verslag|verzonden|afschrift|deelnemerslijst|policy",
+}
+"""Language -> words for things that have another name everywhere else in its catalogue."""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +66,14 @@ def test_every_sentence_is_translated_with_its_values_and_its_tags(code: str) ->
             assert _fields(translation) == _fields(pattern), pattern
             assert sorted(_TAG.findall(translation)) == sorted(_TAG.findall(pattern)), pattern
             assert "fuzzy" not in message.flags, pattern
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_catalogue_has_one_word_for_a_thing(code: str) -> None:
+    """Where the Spanish "equipo" was the reader's computer too, a machine read as the study's staff."""
+    second = re.compile(SECOND_WORDS[code])
+    texts = [translation for message in catalogue(code) if message.id for _, translation in _texts(message)]
+    assert [(found[0], text) for text in texts if (found := second.search(text))] == []
 
 
 def test_a_sentence_is_english_text_and_remembers_what_it_is_made_of() -> None:

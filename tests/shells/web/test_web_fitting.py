@@ -100,7 +100,7 @@ async def test_empty_cells_of_a_computed_column_are_named(tmp_path: Path) -> Non
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
         await page.get("/start/data")
         seen = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n,few,1\n", "start")
-        assert "age : 1 of the first 2 rows are empty" in seen.words
+        assert "age : empty in 1 of the first 2 rows" in seen.words
 
 
 async def test_no_column_is_chosen_to_say_whose_row_it_is(newcomer: Visited) -> None:
@@ -154,10 +154,10 @@ async def test_values_that_would_count_as_missing_are_named_before_consent(newco
     log = b"age,cups,tired\n41,many,0\n,Many,0\nn/a,none,2\n900,none,1\n"
     seen = await newcomer.upload("sleep.csv", log, "start")
     for said in (
-        "age : 1 of the first 4 rows are empty.", "age : 1 of the first 4 rows hold no number (n/a).",
-        "age : 1 of the first 4 rows lie outside of the study's range (900).",
-        "cups : 1 of the first 4 rows hold none of the study's values (Many).",
-        "tired : 1 of the first 4 rows hold none of the study's values (2).",
+        "age : empty in 1 of the first 4 rows.", "age : no number in 1 of the first 4 rows (n/a).",
+        "age : outside of the study's range in 1 of the first 4 rows (900).",
+        "cups : none of the study's values in 1 of the first 4 rows (Many).",
+        "tired : none of the study's values in 1 of the first 4 rows (2).",
     ):
         assert said in seen.words, (said, seen.words)
     await _import(newcomer, seen, **{"numerals.age": "point", "whose": "all"})
