@@ -164,7 +164,7 @@ def beside(
     made, stood_in = summed(proposal, epsilon)
     sums = forecast("exact sums of tables", made, epsilon)
     parties = len(made.tellers) - made.has_spare
-    believed = _believed(made, cohort, seed)
+    believed = _believed(made, epsilon, cohort, seed)
     aucs = np.array([*compute.each(_Trusted(made, cohort, epsilon, seed), list(enumerate(worlds)))])
     trusted, between = float(aucs.mean()), interval(aucs)
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
@@ -176,11 +176,11 @@ def beside(
     return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare, believed, trusted, between)
 
 
-def _believed(made: Proposal, cohort: int, seed: int) -> BeliefOutlook | None:
+def _believed(made: Proposal, epsilon: float, cohort: int, seed: int) -> BeliefOutlook | None:
     """Of the same sums that start from what staff expect; None where they say it of fewer than two features."""
     if sum(bool(feature.expects) for feature in made.features) < 2:
         return None
-    design = CalibratedRule("rule", made.design.epsilon)
+    design = CalibratedRule("rule", epsilon)
     return outlook_of_belief(plan_of(evolve(made, design=design), seed).manifest, cohort)
 
 
