@@ -15,9 +15,10 @@ from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTall
 from aggregator.protocols.additive.ruled import SideTally
 from aggregator.protocols.histogram.cohorts import bit_tally
 from anon.errors import Refused
-from anon.ldp import SCALE, Mechanism, RawCategory
+from anon.ldp import SCALE, Mechanism
 from anon.protocols.categories import feature_map
 from anon.protocols.histogram import one_bit
+from anon.protocols.histogram.answers import answers_by_sum
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_label
 from anon.protocols.histogram.binning import edges_from_histogram, level_edges
 from anon.protocols.histogram.ruled import DeclaredSums, middle
@@ -247,12 +248,12 @@ def _ask_about_score(
     places, found, at = totals - sums.sums.start, dict[str, SideTally](), 0.0
     for kind in (MIDDLE, SIDE, SCORE):
         survey, mechanism = asked[kind], plan.mechanisms[asked[kind].survey]
-        answers = sums.answers(survey, at)
+        answers = answers_by_sum(sums, survey, at)
         index = 2 * places + people.labels if kind == SCORE else places
         values = np.array([answer.value for answer in answers], dtype=np.int64)[index]
         truth = members.truth(survey.survey, lambda chosen, held=values: held[chosen], answers[0].m)
         if kind != SIDE:
-            chances = [one_bit.chance_of(survey, RawCategory(value, len(truth))) / SCALE for value in range(len(truth))]
+            chances = [one_bit.chance_of(survey, value) / SCALE for value in range(len(truth))]
             plus = int(generator.binomial(truth, chances).sum())
             truth = np.array([truth.sum() - plus, plus], dtype=np.int64)
         people_asked, counts = int(truth.sum()), perturbed_counts(mechanism, truth, generator)

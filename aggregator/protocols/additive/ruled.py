@@ -1,13 +1,13 @@
 """The local rule as a model: what staff declared, as far as one bit of its score bears it out, corrected by features.
 
-Most evidence is one bit b(x) about the declared score (`anon.protocols.histogram.ruled`). Its covariance with the label,
-over its standard error, is z. Errors of the base rate and of the share of b enter as a product, so that neither can look
-like an effect. z alone tests the study: nothing that features answer is in it, and no prior.
+Most evidence is one bit b(x) about the declared score (`anon.protocols.histogram.ruled`). Its covariance with the
+label, over its standard error, is z. Errors of the base rate and of the mean of b enter as a product, so that neither
+can look like an effect. z alone tests the study: no prior is in it, and nothing that is asked about single features.
 
-The effects of features follow from bits about one feature each. Of a feature the declared way is right or wrong, and all
-effects along it have one size mu, plus a part of size tau that nobody declared. Before any answer `WRONG` says how many
-features may be declared wrongly. The score's likelihood weighs that: its covariance is 1 - 2 rho of the one it would
-have if all were right. Then each feature's own bits decide about it.
+The effects of features follow from bits about one feature each. Each feature is declared rightly or wrongly. All
+effects along the declared way have one size mu, plus a part of size tau that nobody declared. `WRONG` says how many
+features may be declared wrongly, before any answer. The score's likelihood weighs that: its covariance is 1 - 2 rho of
+the one that it has if all are declared rightly. Then each feature's own bits decide about it.
 """
 
 from __future__ import annotations

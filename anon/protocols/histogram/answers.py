@@ -18,8 +18,8 @@ from anon.protocols.categories import TotalMap, cell, feature_map, label_map, le
 from anon.protocols.contract import Record
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_label
-from anon.protocols.histogram.one_bit import bit_answer, signs_of
-from anon.protocols.histogram.ruled import DeclaredSums, middle
+from anon.protocols.histogram.one_bit import LEVELS, bit_answer, signs_of
+from anon.protocols.histogram.ruled import DeclaredSums, level, middle
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.values import frozen
@@ -100,7 +100,18 @@ def _sum_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> S
         found = middle(earlier.build(), told.counts[0], told.n)
     maps = tuple((feature.name, feature_map(feature, feature.cuts)) for feature in sums.features)
     label = label_map(manifest.label) if survey.kind == SCORE else None
-    return SumMap(maps, label, sums.parts, sums.sums.start, sums.answers(survey, found))
+    return SumMap(maps, label, sums.parts, sums.sums.start, answers_by_sum(sums, survey, found))
+
+
+def answers_by_sum(sums: DeclaredSums, survey: Survey, found: float) -> tuple[RawCategory, ...]:
+    """The answer of each sum, with the label also by label, which changes fastest. `found`: the middle of scores."""
+    scores = [total / sums.unit for total in sums.sums]
+    if survey.kind == MIDDLE:
+        return tuple(RawCategory(level(score), LEVELS) for score in scores)
+    above = [score > found for score in scores]
+    if survey.kind == SIDE:
+        return tuple(RawCategory(int(side), survey.m) for side in above)
+    return tuple(bit_answer(1 if side else -1, label) for side in above for label in (0, 1))
 
 
 def _map(manifest: Manifest, survey: Survey, name: str, published: cuts.Published) -> TotalMap:

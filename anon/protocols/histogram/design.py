@@ -162,8 +162,8 @@ def _rule_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
         (sheet.about_score(SCORE, epsilon, round(rate * SCALE)), score),
     )
     left = 1 - sum(share for _, share in asked)
-    bits = evolve(design, label_share=float(ruled.LABELS / left))
-    return [*((survey, round(_WEIGHT * share)) for survey, share in asked), *_bit_rows(sheet, bits, float(_WEIGHT * left))]
+    bits = _bit_rows(sheet, evolve(design, label_share=float(ruled.LABELS / left)), float(_WEIGHT * left))
+    return [*((survey, round(_WEIGHT * share)) for survey, share in asked), *bits]
 
 
 def _bit_rows(sheet: _Sheet, design: OnePacket, weight: float) -> list[tuple[int, int]]:

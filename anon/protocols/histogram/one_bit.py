@@ -28,7 +28,9 @@ from anon.study.manifest import Survey
 ROUNDING_SIZE = 8
 """Random bytes that rounding costs, for every record alike."""
 
-_ROUNDED = ("bit", SCORE, MIDDLE)
+ROUNDED = ("bit", SCORE, MIDDLE)
+"""The kinds of surveys whose answers are rounded to a sign before the mechanism."""
+
 LEVELS = 257
 """Of a score that is asked for the middle: the first is rounded to a minus, the last to a plus."""
 
@@ -71,26 +73,26 @@ def rounded(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> R
     if answer.m != (LEVELS if survey.kind == MIDDLE else ANSWERS):
         raise ValueError("a one-bit survey is answered by a sign and a label, and one about the middle by a level")
     point = int.from_bytes(random_bytes(ROUNDING_SIZE), "big")
-    positive = point < chance_of(survey, answer)
+    positive = point < chance_of(survey, answer.value)
     return RawCategory(int(positive), survey.m)
 
 
-def chance_of(survey: Survey, answer: RawCategory) -> int:
-    """The chance, over 2**64, that an answer is rounded to +1."""
+def chance_of(survey: Survey, answer: int) -> int:
+    """The chance, over 2**64, that the answer of this value is rounded to +1."""
     if survey.kind == MIDDLE:
-        return SCALE * answer.value // (LEVELS - 1)
-    return plus_share(survey, 1 if answer.value >= 2 else -1, answer.value % 2)
+        return SCALE * answer // (LEVELS - 1)
+    return plus_share(survey, 1 if answer >= 2 else -1, answer % 2)
 
 
 def perturb(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
     """The report that answers a survey of any kind: rounded first where it asks for one bit, then perturbed."""
-    category = rounded(survey, answer, random_bytes) if survey.kind in _ROUNDED else answer
+    category = rounded(survey, answer, random_bytes) if survey.kind in ROUNDED else answer
     return survey.build().perturb(category, random_bytes)
 
 
 def random_size(survey: Survey) -> int:
     """Random bytes that `perturb` takes, for every record alike."""
-    return survey.build().random_size + (ROUNDING_SIZE if survey.kind in _ROUNDED else 0)
+    return survey.build().random_size + (ROUNDING_SIZE if survey.kind in ROUNDED else 0)
 
 
 def scale(survey: Survey) -> float:

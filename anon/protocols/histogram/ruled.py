@@ -5,7 +5,7 @@ Four kinds of questions, and each member draws one:
 
 * `middle`: where scores lie. The score, clipped to 3/2 each way, is rounded at random to a sign.
 * `side`: whether the score lies above the middle that was found, without the label.
-* `score`: whether it does, times the label's distance from a guess: the evidence for what staff declared, or against it.
+* `score`: whether it does, times the label's distance from a guess: evidence for what staff declared, or against it.
 * `bit`: the same about the label alone, and about single features (`anon.protocols.histogram.one_bit`).
 
 The middle follows from a published count, so that every peer recomputes it. A score that lay on one side of a fixed cut
@@ -20,25 +20,25 @@ from math import ceil, lcm, log10, sqrt
 from typing import Final
 
 from anon.errors import Malformed
-from anon.ldp import SCALE, Mechanism, NanoEpsilon, RawCategory, build
+from anon.ldp import SCALE, Mechanism, NanoEpsilon, build
 from anon.protocols.categories import directions
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
-from anon.protocols.histogram.one_bit import LEVELS, bit_answer
+from anon.protocols.histogram.one_bit import LEVELS
 from anon.study.features import Feature
-from anon.study.manifest import Manifest, Survey
+from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.values import frozen
 
-MOST_HEARD, FEWEST_HEARD = Fraction(1, 2), Fraction(1, 4)
+MOST_HEARD, FEWEST_HEARD = Fraction(11, 20), Fraction(1, 4)
 """The largest and the smallest part of the members that answer about the score."""
-FINDING, SIDED, LABELS = Fraction(3, 50), Fraction(3, 100), Fraction(2, 25)
+FINDING, SIDED, LABELS = Fraction(1, 20), Fraction(3, 100), Fraction(7, 100)
 """The parts that find the middle, tell their side of it, and answer about the label alone."""
 CLIP: Final = 1.5
 MIDDLE_ERROR: Final = 0.8
 """The prior standard deviation of the middle, around 0."""
 _SLOPE, _FAR, _SPREAD, _LEFT = 0.5, 2.06 + 1.645, 0.96, 0.85
-"""A rule that is found out in 95 of 100 studies: its slope in log-odds, and how far its z lies from 0. The mean distance
-of a score from the middle, and the part of z that the errors of side and label leave."""
+"""A rule that is found out in 95 of 100 studies: its slope in log-odds, and how far its z lies from 0. The mean
+distance of a score from the middle, and the part of z that the errors of side and label leave."""
 
 
 @frozen
@@ -68,16 +68,6 @@ class DeclaredSums:
     def sums(self) -> range:
         """Every sum that there can be."""
         return range(sum(map(min, self.parts)), sum(map(max, self.parts)) + 1)
-
-    def answers(self, survey: Survey, middle: float) -> tuple[RawCategory, ...]:
-        """The answer of each sum, of a survey with the label also by label, which changes fastest."""
-        scores = [total / self.unit for total in self.sums]
-        if survey.kind == MIDDLE:
-            return tuple(RawCategory(level(score), LEVELS) for score in scores)
-        above = [score > middle for score in scores]
-        if survey.kind == SIDE:
-            return tuple(RawCategory(int(side), survey.m) for side in above)
-        return tuple(bit_answer(1 if side else -1, label) for side in above for label in (0, 1))
 
 
 def level(score: float) -> int:

@@ -164,7 +164,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "subsets": "The combinations of features that are asked; left out, all of subset_size.",
         "binning_share": "The share of members who help to find cuts instead.",
         "binning_levels": "How many levels a question about cuts has.",
-        "asks": "tables: features with the label; bits: one bit about one of them; score: about all directions; rule: they are the model.",
+        "asks": "tables: features with the label; bits: one of them each; score: all directions; rule: their model.",
         "centre": "Subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
         "label_share": "The share of bits that ask about the label alone.",
     },
