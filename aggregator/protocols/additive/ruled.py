@@ -156,7 +156,10 @@ def heard(effects: Floats, declared: Floats, coordinates: Coordinates) -> float:
 def believed(moments: NoisyMoments, evidence: ScoreEvidence) -> tuple[Floats, Floats]:
     """The posterior mean of each category's effect, in units of probability, and the declared direction. (D,) each."""
     direction = declared_direction(moments)
-    features = [_Feature.of(moments, name, direction) for name in moments.coordinates.names]
+    size = moments.coordinates.size
+    noise, kernel = moments.noise(np.zeros(size)), prior(moments.coordinates)
+    places = [moments.coordinates.places[name] for name in moments.coordinates.names]
+    features = [_Feature.of(moments, place, direction, noise, kernel) for place in places]
     known = np.array([[feature.seen(tau) for tau in OTHERS] for feature in features])  # (F, T, 3)
     sizes, wrong = np.array(SIZES)[:, None, None], np.array(WRONG)[:, None, None, None]
     along, square, other = known[..., 0], known[..., 1], known[..., 2]
@@ -172,7 +175,7 @@ def believed(moments: NoisyMoments, evidence: ScoreEvidence) -> tuple[Floats, Fl
     total = (both + other).sum(axis=2) + scores[:, None, None] + np.log(prior_tau)
     weights = np.exp(total - total.max())
     weights /= weights.sum()
-    effects = np.zeros(moments.coordinates.size)
+    effects = np.zeros(size)
     sized = np.einsum("rmt,rmft->ft", weights, lean * sizes[None])
     by_tau = weights.sum(axis=(0, 1))
     for feature, own in zip(features, sized, strict=True):
@@ -201,14 +204,12 @@ class _Feature:
     direction: Floats
 
     @staticmethod
-    def of(moments: NoisyMoments, name: str, direction: Floats) -> _Feature:
-        place = moments.coordinates.places[name]
+    def of(moments: NoisyMoments, place: slice, direction: Floats, noise: Floats, kernel: Floats) -> _Feature:
         asked = np.flatnonzero(moments.signs[:, place].any(axis=1))
         shares = moments.shares[place]
         design = moments.signs[asked][:, place] @ (np.diag(shares) - np.outer(shares, shares))
-        noise = moments.noise(np.zeros(moments.coordinates.size))[np.ix_(asked, asked)]
-        kernel = prior(moments.coordinates)[place, place]
-        return _Feature(place, moments.bits[asked], design, noise, kernel, direction[place])
+        own = noise[np.ix_(asked, asked)]
+        return _Feature(place, moments.bits[asked], design, own, kernel[place, place], direction[place])
 
     def seen(self, tau: float) -> tuple[float, float, float]:
         """Of the values: the part along the direction, the direction's square, and the log Bayes factor of tau."""
