@@ -74,7 +74,8 @@ def local(kept: Mapping[str, Any]) -> str:
     head += [*(f"said: {kind}" if kind == "right" else kind for kind in COLUMNS), "shuffled"]
     trials = sorted({int(number(row, "trials")) for row in rows})
     told = f"{' or '.join(map(str, trials))} fresh trials a cell, seed {kept['seed']}; {kept['shuffles']:,} shuffles a "
-    told += f"set. After ± is the standard error of a mean. The local rule misses {kept['missed']} of the bars that the command holds."
+    told += f"set. After ± is the standard error of a mean. The local rule misses {kept['missed']} of the bars that "
+    told += "the command holds."
     if uniform := [number(row, "null_p") for row in rows if "null_p" in row]:
         told += " That p-values are uniform over 1,000 studies with shuffled labels has Kolmogorov-Smirnov p-values "
         told += f"from {min(uniform):.2f} to {max(uniform):.2f}."
