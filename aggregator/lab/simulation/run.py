@@ -251,7 +251,7 @@ def _ask_about_score(
         answers = answers_by_sum(sums, survey, at)
         index = 2 * places + people.labels if kind == SCORE else places
         values = np.array([answer.value for answer in answers], dtype=np.int64)[index]
-        truth = members.truth(survey.survey, lambda chosen, held=values: held[chosen], answers[0].m)
+        truth = members.truth(survey.survey, values.__getitem__, answers[0].m)
         if kind != SIDE:
             chances = [one_bit.chance_of(survey, value) / SCALE for value in range(len(truth))]
             plus = int(generator.binomial(truth, chances).sum())
