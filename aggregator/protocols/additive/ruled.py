@@ -38,8 +38,6 @@ OTHERS = (0.0, 0.04, 0.08, 0.16, 0.32)
 NONE = 0.7
 COVARIANCES = tuple(0.03 * step for step in range(1, 11))
 """Of b with the label if all is declared rightly; alike in weight."""
-LEAN_ERROR = 0.2
-"""The prior standard deviation of E[b], whose cut lies where scores do."""
 RELATION = 0.2
 """The correlation assumed between features when effects become log-odds. No ranking changes with it."""
 CONTRADICTED = 0.02
@@ -108,11 +106,14 @@ class ScoreEvidence:
 
 
 def evidence_of(told: ScoreTallies, rate: float, rate_error: float) -> ScoreEvidence:
-    """The evidence, given the base rate and its error."""
+    """The evidence, given the base rate and its error.
+
+    Where the base rate is off its guess, a b of mean not 0 looks like an effect. Their product is taken off. The
+    variance of its error is estimated without bias, but for a negative estimate, which is 0.
+    """
     scale, off = max(told.centre, 1 - told.centre), rate - told.centre
-    kept = LEAN_ERROR**2 / (LEAN_ERROR**2 + told.side.variance)
-    lean, lean_variance = kept * told.side.mean, kept * told.side.variance
-    doubt = off**2 * lean_variance + lean**2 * rate_error**2
+    lean, apart = told.side.mean, rate_error**2
+    doubt = max(0.0, off**2 * told.side.variance + lean**2 * apart - apart * told.side.variance)
     return ScoreEvidence(scale * told.score.mean - off * lean, scale**2 * told.score.variance + doubt)
 
 

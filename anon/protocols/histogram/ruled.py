@@ -31,7 +31,7 @@ from anon.values import frozen
 
 MOST_HEARD, FEWEST_HEARD = Fraction(11, 20), Fraction(1, 4)
 """The largest and the smallest part of the members that answer about the score."""
-FINDING, SIDED, LABELS = Fraction(1, 20), Fraction(3, 100), Fraction(7, 100)
+FINDING, SIDED, LABELS = Fraction(1, 20), Fraction(1, 20), Fraction(7, 100)
 """The parts that find the middle, tell their side of it, and answer about the label alone."""
 CLIP: Final = 1.5
 MIDDLE_ERROR: Final = 0.8
