@@ -30,7 +30,7 @@ from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import gather
 from aggregator.protocols.additive.noise_test import LEVEL
-from aggregator.protocols.additive.ruled import CONTRADICTED, ScoreEvidence, ScoreTallies, evidence_of
+from aggregator.protocols.additive.ruled import CONTRADICTED, ScoreTallies, SideEvidence, evidence_of
 from anon.protocols.histogram.asked import SCORE, SIDE
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.models.tables import Model
@@ -88,7 +88,7 @@ def measure(world: World, people: People, peers: int, trials: int, shuffles: int
 
 def shuffled(world: World, people: People, peers: int, shuffles: int) -> Figure:
     """False alarms where nothing is to be found."""
-    plan, found = plan_for(world, world.signs("right", 0), peers, "rule"), list[ScoreEvidence]()
+    plan, found = plan_for(world, world.signs("right", 0), peers, "rule"), list[SideEvidence]()
     coordinates, guess = coordinates_of(plan.manifest.features), plan.manifest.learning.base_rate
     for trial in range(shuffles):
         draw = np.random.default_rng([SEED, 60, *world.of.name.encode(), peers, trial])

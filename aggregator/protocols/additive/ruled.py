@@ -83,7 +83,7 @@ class ScoreTallies:
 
 
 @frozen
-class ScoreEvidence:
+class SideEvidence:
     """The covariance of b with the label, and the variance of its error."""
 
     value: float
@@ -105,7 +105,7 @@ class ScoreEvidence:
         return 2 * min(self.against, 1 - self.against)
 
 
-def evidence_of(told: ScoreTallies, rate: float, rate_error: float) -> ScoreEvidence:
+def evidence_of(told: ScoreTallies, rate: float, rate_error: float) -> SideEvidence:
     """The evidence, given the base rate and its error.
 
     Where the base rate is off its guess, a b of mean not 0 looks like an effect. Their product is taken off. The
@@ -114,7 +114,7 @@ def evidence_of(told: ScoreTallies, rate: float, rate_error: float) -> ScoreEvid
     scale, off = max(told.centre, 1 - told.centre), rate - told.centre
     lean, apart = told.side.mean, rate_error**2
     doubt = max(0.0, off**2 * told.side.variance + lean**2 * apart - apart * told.side.variance)
-    return ScoreEvidence(scale * told.score.mean - off * lean, scale**2 * told.score.variance + doubt)
+    return SideEvidence(scale * told.score.mean - off * lean, scale**2 * told.score.variance + doubt)
 
 
 def learn_ruled(
@@ -154,7 +154,7 @@ def heard(effects: Floats, declared: Floats, coordinates: Coordinates) -> float:
     return min(1.0, rest / spread) if spread else 0.0
 
 
-def believed(moments: NoisyMoments, evidence: ScoreEvidence) -> tuple[Floats, Floats]:
+def believed(moments: NoisyMoments, evidence: SideEvidence) -> tuple[Floats, Floats]:
     """The posterior mean of each category's effect, in units of probability, and the declared direction. (D,) each."""
     direction = declared_direction(moments)
     size = moments.coordinates.size
@@ -185,7 +185,7 @@ def believed(moments: NoisyMoments, evidence: ScoreEvidence) -> tuple[Floats, Fl
     return effects, direction
 
 
-def _of_score(evidence: ScoreEvidence) -> Floats:
+def _of_score(evidence: SideEvidence) -> Floats:
     """The likelihood of each rho, (R,)."""
     expected = (1 - 2 * np.array(WRONG))[:, None] * np.array(COVARIANCES)
     found = -((evidence.value - expected) ** 2) / 2 / evidence.variance

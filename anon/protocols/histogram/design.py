@@ -87,8 +87,8 @@ class _Sheet:
         return self._add("bit", tuple(names), cards, build("krr", 2, epsilon), self.windows.collect, 0, signs, centre)
 
     def about_score(self, kind: str, epsilon: NanoEpsilon, centre: int = 0) -> int:
-        told = ruled.DeclaredSums.of(self.proposal.features).features
-        names, cards = tuple(one.name for one in told), tuple(one.cardinality for one in told)
+        asked = ruled.DeclaredSums.of(self.proposal.features).features
+        names, cards = tuple(told.name for told in asked), tuple(told.cardinality for told in asked)
         window = self.windows.binning[0] if kind == MIDDLE else self.windows.collect
         parameters = (centre,) if kind == SCORE else ()
         return self._add(kind, names, cards, build("krr", 2, epsilon), window, parameters=parameters)

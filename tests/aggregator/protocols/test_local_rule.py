@@ -14,7 +14,7 @@ from aggregator.lab.simulation.simulate import NO_KEYS, run_once
 from aggregator.protocols.additive.learner import declared_direction
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import BitTally, NoisyMoments, gather
-from aggregator.protocols.additive.ruled import ScoreEvidence, ScoreTallies, SideTally, believed, evidence_of
+from aggregator.protocols.additive.ruled import ScoreTallies, SideEvidence, SideTally, believed, evidence_of
 from anon.errors import Malformed
 from anon.ldp import SCALE, RawCategory, build, nano
 from anon.protocols.contract import Record
@@ -187,7 +187,7 @@ def moments(sizes: int, going: tuple[float, float]) -> NoisyMoments:
     return gather(coordinates_of(features), [], bits, {}, 0.25)
 
 
-def cosine(heard_of: NoisyMoments, evidence: ScoreEvidence) -> float:
+def cosine(heard_of: NoisyMoments, evidence: SideEvidence) -> float:
     effects, direction = believed(heard_of, evidence)
     return float(effects @ direction / np.sqrt(effects @ effects * (direction @ direction)))
 
@@ -195,18 +195,18 @@ def cosine(heard_of: NoisyMoments, evidence: ScoreEvidence) -> float:
 def test_the_score_decides_how_far_effects_lean_to_the_declared_way() -> None:
     """Before it, design and noise alone: the declared way. After it, that way or its opposite."""
     silent = moments(20, (0.0, 0.0))
-    assert cosine(silent, ScoreEvidence(0.0, 100.0)) > 0.95
-    assert cosine(silent, ScoreEvidence(0.15, 0.0009)) > 0.99
-    assert cosine(silent, ScoreEvidence(-0.15, 0.0009)) < -0.9
+    assert cosine(silent, SideEvidence(0.0, 100.0)) > 0.95
+    assert cosine(silent, SideEvidence(0.15, 0.0009)) > 0.99
+    assert cosine(silent, SideEvidence(-0.15, 0.0009)) < -0.9
 
 
 def test_what_features_answer_corrects_what_was_declared_and_not_the_p_value() -> None:
-    evidence = ScoreEvidence(0.05, 0.0009)
+    evidence = SideEvidence(0.05, 0.0009)
     apart = moments(100_000, (0.15, -0.15))
     effects, direction = believed(apart, evidence)
     sex, age = (apart.coordinates.places[name] for name in apart.coordinates.names)
     assert effects[sex] @ direction[sex] > 0 > effects[age] @ direction[age]
-    assert evidence.against == ScoreEvidence(0.05, 0.0009).against
+    assert evidence.against == SideEvidence(0.05, 0.0009).against
     assert np.allclose(direction, declared_direction(apart))
 
 
