@@ -9,8 +9,11 @@ import pytest
 from attrs import evolve
 from scipy.stats import kstest
 
+from aggregator.lab.planning.ranking import rank
+from aggregator.lab.simulation.evaluation import model_scores, roc_auc
 from aggregator.lab.simulation.people import FeatureColumn, People
-from aggregator.lab.simulation.simulate import NO_KEYS, run_once
+from aggregator.lab.simulation.run import Plan, collect
+from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected, run_once
 from aggregator.protocols.additive.learner import declared_direction
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import BitTally, NoisyMoments, gather
@@ -227,3 +230,15 @@ def test_a_simulated_study_publishes_the_rule_and_says_when_answers_contradict_i
     assert (table[1] > table[0]) is (way > 0)
     assert said.members > 3000 and said.features == 2
     assert DeclaredSums.of(published().features).names == ("sex", "age")
+
+
+def test_a_forecast_ranks_by_the_model_that_is_published() -> None:
+    generator = np.random.default_rng(5)
+    sexes, ages = generator.integers(2, size=300), generator.integers(20, 80, size=300)
+    columns = {"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}
+    people, plan = People(columns, generator.integers(2, size=300)), Plan.of(published())
+    collected = collect(plan, people, generator)
+    learned = learn_collected(plan, collected)
+    ranks = model_scores(learned.model, people)
+    found = rank(plan, collected, people)
+    assert (found.auc, found.chance) == (roc_auc(ranks, people.labels == 1), learned.chance)
