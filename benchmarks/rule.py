@@ -118,7 +118,7 @@ class World:
     def constant(self, kind: str) -> float:
         """The AUC of a learner that publishes the rule, whatever was answered."""
         rules = [self.declared(self.signs(kind, trial)) for trial in range(THIRDS)]
-        return float(np.mean([self.auc(_scores(rule.directions, self.scored)) for rule in rules]))
+        return float(np.mean([self.auc(scores_of(rule.directions, self.scored)) for rule in rules]))
 
 
 def _held(features: Sequence[Feature], people: People) -> Integers:
@@ -126,7 +126,8 @@ def _held(features: Sequence[Feature], people: People) -> Integers:
     return np.column_stack([found[feature.name] for feature in features])
 
 
-def _scores(tables: Sequence[Sequence[float] | Floats], held: Integers) -> Floats:
+def scores_of(tables: Sequence[Sequence[float] | Floats], held: Integers) -> Floats:
+    """The sum of each person's part in every table."""
     found: Floats = np.sum([np.array(own)[at] for own, at in zip(tables, held.T, strict=True)], axis=0, dtype=float)
     return found
 
@@ -169,7 +170,7 @@ def _of_tables(world: World, held: Integers, labels: Integers, draw: np.random.G
     for name, signs in (("tables", world.signs("right", 0)), ("none", ((),) * len(world.features))):
         learned = fit(evolve(moments, coordinates=evolve(coordinates, expects=signs)))
         tables = [learned.log_odds[coordinates.places[feature.name]] for feature in world.features]
-        found[name] = world.auc(_scores(tables, world.scored))
+        found[name] = world.auc(scores_of(tables, world.scored))
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.figures import Figure
 from benchmarks.paper import rule_page
 from benchmarks.rule import KINDS, faults_of
+from benchmarks.rule_local import missed
 
 
 def row(**changes: float | str) -> Figure:
@@ -58,3 +59,22 @@ def test_the_section_is_put_in_place_of_the_one_that_is_there(tmp_path: Path) ->
     assert "misses 0 of the bars that the command holds, a constant learner 5." in text
     assert "| Adult | 2,000 | 0.861 | 0.683 | 0.139 | 0.8770 ± 0.0010 |" in text
     assert rule_page.rule(tmp_path / "none.json") == ""
+    kept.write_text(json.dumps({"rows": [row()], "seed": 1, "shuffles": 1000, "trials": 10, "missed": 1}), "utf-8")
+    rule_page.put(kept, page, rule_page.LOCAL)
+    text = page.read_text("utf-8")
+    assert text.count(rule_page.TITLE) == text.count(rule_page.LOCAL) == 1 and "misses 1 of the bars" in text
+    assert "| Adult | 2,000 | 0.861 | 0.683 | 0.139 | 0.8760 ± 0.0010 | 0.8780 ± 0.0010 |" in text
+
+
+@pytest.mark.parametrize(("changes", "fault"), [
+    ({"right": 0.8509}, "2,000: right, the mean over sets, 0.8509, expected 0.8510"),
+    ({"third": 0.835}, "third, beside none 0.8350, expected 0.8360"),
+    ({"wrong": 0.855}, "wrong, beside none 0.8550, expected 0.8560"),
+    ({"against_wrong": 0.89}, "wrong, found 0.8900, expected 0.9000"),
+    ({"against_right": 0.03}, "right, not contradicted 0.9700, expected 0.9800"),
+    ({"null_against": 0.021}, "nothing to find, not contradicted 0.9790, expected 0.9800"),
+])
+def test_each_bar_of_the_local_rule_is_held(changes: dict[str, float | str], fault: str) -> None:
+    assert missed([row()]) == []
+    (found,) = missed([row(**changes)])
+    assert found.endswith(fault)

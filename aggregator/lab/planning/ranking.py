@@ -18,6 +18,7 @@ from aggregator.protocols.additive.moments import gather
 from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.ruled import has_rule
 from anon.study.manifest import Manifest
 
 
@@ -57,7 +58,7 @@ def _ranks(plan: Plan, collected: SimulatedTallies, test: People) -> tuple[Float
     if any(map(asks_score, manifest.surveys)):
         tested = declared_score(collected.bits)
         return declared_sum(manifest.features, test), tested.chance if tested else 1.0
-    if manifest.learning.classifier != "additive":
+    if has_rule(manifest) or manifest.learning.classifier != "additive":
         learned = learn_collected(plan, collected)
         return model_scores(learned.model, test), learned.chance
     coordinates = coordinates_of(manifest.features)

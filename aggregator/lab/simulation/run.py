@@ -12,13 +12,16 @@ from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.additive.moments import BitTally
 from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTally
+from aggregator.protocols.additive.ruled import SideTally
 from aggregator.protocols.histogram.cohorts import bit_tally
 from anon.errors import Refused
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.categories import feature_map
 from anon.protocols.histogram import one_bit
-from anon.protocols.histogram.asked import asks_label
+from anon.protocols.histogram.answers import answers_by_sum
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_label
 from anon.protocols.histogram.binning import edges_from_histogram, level_edges
+from anon.protocols.histogram.ruled import DeclaredSums, middle
 from anon.protocols.histogram.thresholds import (
     Cuts,
     RoundCounts,
@@ -44,6 +47,7 @@ class SimulatedTallies:
     scoring: tuple[SurveyTally, ...]
     bits: tuple[BitTally, ...] = ()
     shares: Mapping[str, tuple[float, ...]] = field(factory=dict)
+    sides: Mapping[str, SideTally] = field(factory=dict)
 
 
 @frozen(eq=False)
@@ -118,6 +122,7 @@ def collect(
     members = _members(plan.manifest, len(people), generator, equal_parts, resampled)
     published = _ask_levels(plan, people, members, generator)
     cuts = study_cuts(plan.manifest, published)
+    sides = _ask_about_score(plan, people, members, generator)
     mapped = _Mapped(people, _tables(plan.manifest.features, people, cuts))
     train: list[SurveyTally] = []
     scoring: list[SurveyTally] = []
@@ -132,7 +137,7 @@ def collect(
         train.append(_tally(survey, plan, truth - scores, generator))
         scoring.append(_tally(survey, plan, scores, generator))
     shares = known_shares(plan.manifest, published)
-    return SimulatedTallies(cuts, tuple(train), tuple(scoring), tuple(bits), shares)
+    return SimulatedTallies(cuts, tuple(train), tuple(scoring), tuple(bits), shares, sides)
 
 
 def categories(features: Sequence[Feature], people: People, cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Counts]:
@@ -228,6 +233,34 @@ def _ask_levels(
             counts = perturbed_counts(plan.mechanisms[survey.survey], truth, generator)
             published[survey.survey] = RoundCounts.of(survey, int(truth.sum()), counts.tolist())
     return published
+
+
+def _ask_about_score(
+    plan: Plan, people: People, members: _Asked, generator: np.random.Generator
+) -> dict[str, SideTally]:
+    """The questions about the declared score, by kind; its middle is found first."""
+    asked = {survey.kind: survey for survey in plan.manifest.surveys if survey.kind in (MIDDLE, SIDE, SCORE)}
+    if not asked:
+        return {}
+    sums = DeclaredSums.of(plan.manifest.features)
+    held = categories(sums.features, people, {})
+    totals = np.sum([np.array(own)[held[name]] for name, own in zip(sums.names, sums.parts, strict=True)], axis=0)
+    places, found, at = totals - sums.sums.start, dict[str, SideTally](), 0.0
+    for kind in (MIDDLE, SIDE, SCORE):
+        survey, mechanism = asked[kind], plan.mechanisms[asked[kind].survey]
+        answers = answers_by_sum(sums, survey, at)
+        index = 2 * places + people.labels if kind == SCORE else places
+        values = np.array([answer.value for answer in answers], dtype=np.int64)[index]
+        truth = members.truth(survey.survey, values.__getitem__, answers[0].m)
+        if kind != SIDE:
+            chances = [one_bit.chance_of(survey, value) / SCALE for value in range(len(truth))]
+            plus = int(generator.binomial(truth, chances).sum())
+            truth = np.array([truth.sum() - plus, plus], dtype=np.int64)
+        people_asked, counts = int(truth.sum()), perturbed_counts(mechanism, truth, generator)
+        found[kind] = SideTally.of(mechanism, counts)
+        if kind == MIDDLE:
+            at = middle(mechanism, int(counts[1]), people_asked)
+    return found
 
 
 def _levels(feature: Feature, people: People, edges: tuple[float, ...]) -> Codes:

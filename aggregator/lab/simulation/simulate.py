@@ -26,7 +26,8 @@ from aggregator.lab.simulation.sums import learn_summed
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.additive.report import Figure, scores_of
-from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
+from aggregator.protocols.histogram.cohorts import Cohorts, learn_cohorts
+from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed, Refused
 from anon.ldp import NANO
@@ -279,8 +280,8 @@ def learn_collected(plan: Plan, collected: SimulatedTallies, with_influence: boo
     """The model that one run's tallies determine."""
     manifest = plan.manifest
     subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts, collected.shares)
-    train, scoring, bits = collected.train, collected.scoring, collected.bits
-    return learn(subject, train, scoring, manifest.learning, with_influence=with_influence, bits=bits)
+    cohorts = Cohorts(collected.train, collected.scoring, collected.bits, collected.sides)
+    return learn_cohorts(manifest, subject, cohorts, with_influence)
 
 
 def _split(

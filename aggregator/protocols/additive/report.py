@@ -55,6 +55,7 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
         "scores": _scores(learned, STEP),
         "clearest": _clearest(learned),
         "declared": learned.declared,
+        "belief": learned.model.belief.sentences() if learned.model.belief else (),
         **_weights(manifest, learned),
     }
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anon.protocols.histogram.asked import SIDE
+from anon.protocols.histogram.one_bit import ROUNDED
 from anon.protocols.histogram.thresholds import RoundCounts, asked_before, asked_edges, feature_cuts
 from anon.protocols.names import cell_names, interval_names, with_label
 from anon.study.manifest import Manifest, Survey
+
+ONE_BIT = (*ROUNDED, SIDE)
 
 
 def category_names(manifest: Manifest, survey: Survey, published: Mapping[int, RoundCounts]) -> list[str]:
     """The names of the categories; of a yes/no question that of its yes alone."""
     feature = survey.features[0]
-    if survey.kind == "bit":
+    if survey.kind in ONE_BIT:
         return ["answered plus"]
     if survey.kind == "threshold":
         return [f"{feature} > {asked_edges(manifest, survey, published)[0]:.6g}"]

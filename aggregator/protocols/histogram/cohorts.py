@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import field, frozen
 
+from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import BitTally
 from aggregator.protocols.additive.reconstruct import Counts, SurveyTally
+from aggregator.protocols.additive.ruled import ScoreTallies, SideTally, learn_ruled
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.tally import Tally
 from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.asked import SCORE, SIDE, asks_score
 from anon.protocols.histogram.one_bit import centre_of, signs_of
+from anon.protocols.histogram.ruled import enough_for, has_rule
 from anon.study.manifest import Manifest, Survey
 
 
@@ -24,17 +27,18 @@ from anon.study.manifest import Manifest, Survey
 class Cohorts:
     """The tallies of the disjoint cohorts: one that trains, one that only scores. One entry per histogram survey.
 
-    One-bit surveys have no scoring cohort: all their reports train.
+    One-bit surveys have no scoring cohort: all their reports train. `sides`: those about the declared score, by kind.
     """
 
     train: tuple[SurveyTally, ...]
     score: tuple[SurveyTally, ...]
     bits: tuple[BitTally, ...] = ()
+    sides: Mapping[str, SideTally] = field(factory=dict)
 
 
 def tally_cohorts(manifest: Manifest, tallies: Mapping[int, Tally]) -> Cohorts:
     """The tallies of both cohorts. `tallies`: those of `HistogramPart.tally`."""
-    train, score, bits = [], [], []
+    train, score, bits, sides = [], [], [], {}
     for survey in manifest.surveys:
         if survey.kind == "histogram":
             training, scoring = tallies[survey.survey]
@@ -43,7 +47,9 @@ def tally_cohorts(manifest: Manifest, tallies: Mapping[int, Tally]) -> Cohorts:
         elif survey.kind == "bit":
             counted = tallies[survey.survey]
             bits.append(bit_tally(survey, survey.build(), counted[1:], int(counted[0])))
-    return Cohorts(tuple(train), tuple(score), tuple(bits))
+        elif survey.kind in (SIDE, SCORE):
+            sides[survey.kind] = SideTally.of(survey.build(), tallies[survey.survey][1:])
+    return Cohorts(tuple(train), tuple(score), tuple(bits), sides)
 
 
 def learn_study(
@@ -55,7 +61,25 @@ def learn_study(
     """The model and what stands behind it. `shares`: how common categories are, from `thresholds.known_shares`."""
     cohorts = tally_cohorts(manifest, tallies)
     subject = Subject(manifest.study_id.hex(), manifest.title, manifest.label, manifest.features, cuts, shares or {})
-    return learn(subject, cohorts.train, cohorts.score, manifest.learning, bits=cohorts.bits)
+    return learn_cohorts(manifest, subject, cohorts)
+
+
+def learn_cohorts(
+    manifest: Manifest, subject: Subject, cohorts: Cohorts, with_influence: bool = True
+) -> LearnedStudy:
+    """The model of what was counted, by the study's design."""
+    if has_rule(manifest):
+        return rule_from(manifest, subject, cohorts)
+    return learn(subject, cohorts.train, cohorts.score, manifest.learning, with_influence, cohorts.bits)
+
+
+def rule_from(manifest: Manifest, subject: Subject, cohorts: Cohorts) -> LearnedStudy:
+    """The model of a study of the local rule."""
+    asked = next(survey for survey in manifest.surveys if survey.kind == SCORE)
+    told = ScoreTallies(cohorts.sides[SCORE], cohorts.sides[SIDE], centre_of(asked) / SCALE)
+    return learn_ruled(
+        subject, told, cohorts.bits, manifest.learning, coordinates_of(manifest.features), enough_for(manifest)
+    )
 
 
 def _tally(survey: Survey, counted: Tally) -> SurveyTally:

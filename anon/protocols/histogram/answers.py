@@ -17,8 +17,9 @@ from anon.ldp import RawCategory
 from anon.protocols.categories import TotalMap, cell, feature_map, label_map, level_map
 from anon.protocols.contract import Record
 from anon.protocols.histogram import thresholds as cuts
-from anon.protocols.histogram.asked import asks_label
-from anon.protocols.histogram.one_bit import bit_answer, signs_of
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_label
+from anon.protocols.histogram.one_bit import LEVELS, bit_answer, signs_of
+from anon.protocols.histogram.ruled import DeclaredSums, level, middle
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.values import frozen
@@ -54,8 +55,32 @@ class AnswerMap:
         return self.answers[index]
 
 
-def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> AnswerMap:
+@final
+@frozen
+class SumMap:
+    """The answer of every record to one survey about the declared score. `answers` holds one for each sum of `parts`
+    that there can be, from `least` on, by label where there is one. It never raises when called."""
+
+    features: tuple[tuple[str, TotalMap], ...]
+    label: TotalMap | None
+    parts: tuple[tuple[int, ...], ...]
+    least: int
+    answers: tuple[RawCategory, ...] = field(repr=False)
+
+    def __call__(self, record: Record) -> RawCategory:
+        """The answer of a record, whatever it holds."""
+        index = -self.least
+        for (name, categories), own in zip(self.features, self.parts, strict=True):
+            index += own[categories(record.values.get(name))]
+        if self.label is not None:
+            index = index * self.label.cardinality + self.label(record.label)
+        return self.answers[index]
+
+
+def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> AnswerMap | SumMap:
     """The map of a survey whose documents have arrived. Raises `Malformed` for a survey that cannot be answered."""
+    if survey.kind in (MIDDLE, SIDE, SCORE):
+        return _sum_map(manifest, survey, published)
     features = tuple((name, _map(manifest, survey, name, published)) for name in survey.features)
     if tuple(total_map.cardinality for _, total_map in features) != survey.cards:
         raise Malformed(say(
@@ -65,6 +90,28 @@ def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) ->
     if not asks_label(survey):
         return AnswerMap(features, None, tuple(RawCategory(level, survey.m) for level in range(survey.m)))
     return AnswerMap(features, label_map(manifest.label), _answers(survey))
+
+
+def _sum_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> SumMap:
+    sums = DeclaredSums.of(manifest.features)
+    found = 0.0
+    for earlier in cuts.asked_before(manifest, survey):
+        told = published[earlier.survey]
+        found = middle(earlier.build(), told.counts[0], told.n)
+    maps = tuple((feature.name, feature_map(feature, feature.cuts)) for feature in sums.features)
+    label = label_map(manifest.label) if survey.kind == SCORE else None
+    return SumMap(maps, label, sums.parts, sums.sums.start, answers_by_sum(sums, survey, found))
+
+
+def answers_by_sum(sums: DeclaredSums, survey: Survey, found: float) -> tuple[RawCategory, ...]:
+    """The answer of each sum, with the label also by label, which changes fastest. `found`: the middle of scores."""
+    scores = [total / sums.unit for total in sums.sums]
+    if survey.kind == MIDDLE:
+        return tuple(RawCategory(level(score), LEVELS) for score in scores)
+    above = [score > found for score in scores]
+    if survey.kind == SIDE:
+        return tuple(RawCategory(int(side), survey.m) for side in above)
+    return tuple(bit_answer(1 if side else -1, label) for side in above for label in (0, 1))
 
 
 def _map(manifest: Manifest, survey: Survey, name: str, published: cuts.Published) -> TotalMap:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from anon.study.manifest import Survey
+
+MIDDLE: Final = "middle"
+SIDE: Final = "side"
+SCORE: Final = "score"
+"""The kinds of the local rule's surveys (`anon.protocols.histogram.ruled`)."""
 
 
 def asks_label(survey: Survey) -> bool:
-    """True if an answer to this survey of a histogram study tells something of the label."""
-    return survey.kind in ("histogram", "bit")
+    """True if this survey of a histogram study is learned from. Its answer tells something of the label, or, of a
+    side, how answers that do are to be read."""
+    return survey.kind in ("histogram", "bit", SIDE, SCORE)
 
 
 def asks_score(survey: Survey) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from anon.ldp import SCALE, Mechanism, format_epsilon
-from anon.protocols.histogram.asked import asks_score
-from anon.protocols.histogram.one_bit import centre_of, plus_share, signs_of
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_score
+from anon.protocols.histogram.one_bit import ROUNDED, centre_of, plus_share, signs_of
+from anon.protocols.histogram.ruled import enough_for, has_rule
+from anon.protocols.models.belief import starting
 from anon.protocols.names import category_text
 from anon.protocols.words import (
     ChanceLine,
@@ -74,7 +76,11 @@ def _drawn(manifest: Manifest, expected: Fraction) -> Sentence:
 def _asks(survey: Survey) -> Sentence:
     if survey.kind == "histogram":
         return say("one answer that stands for some of the features together with the label")
-    if asks_score(survey):
+    if survey.kind == MIDDLE:
+        return say("one plus or minus about how far your features point to a yes, as staff expect")
+    if survey.kind == SIDE:
+        return say("whether your features point to a yes, as staff expect, more than those of most")
+    if survey.kind == SCORE or asks_score(survey):
         return say("one plus or minus about the label and whether your features point to a yes, as staff expect")
     if survey.kind == "bit":
         return say("one plus or minus about one feature and the label")
@@ -86,7 +92,7 @@ def _asks(survey: Survey) -> Sentence:
 def _question(manifest: Manifest, survey: Survey) -> Sentence:
     """The subject of a survey."""
     about, label = listed(survey.features), Quoted(manifest.label.name)
-    if asks_score(survey):
+    if survey.kind == SCORE or asks_score(survey):
         return say("{features}: do they point to a yes; with {label}", features=about, label=label)
     if survey.kind == "bit":
         feature = manifest.feature(survey.features[0])
@@ -110,13 +116,32 @@ def _either(choices: Sequence[Sentence]) -> Sentence:
 def odds(manifest: Manifest) -> tuple[Sentence, ...]:
     """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
     kinds = {
-        (survey.kind == "bit", survey.mechanism, survey.m, survey.p, survey.q): survey for survey in manifest.surveys
+        (_rounding(survey), survey.mechanism, survey.m, survey.p, survey.q): survey for survey in manifest.surveys
     }
-    return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())
+    told = tuple(
+        _odds_of_bit(survey) if rounded else mechanism_odds(survey.build()) for (rounded, *_), survey in kinds.items()
+    )
+    if not has_rule(manifest):
+        return told
+    declared = sum(bool(feature.expects) for feature in manifest.features)
+    return (*told, starting(declared, enough_for(manifest)))
+
+
+def _rounding(survey: Survey) -> str:
+    """Which sentence says how a plus or minus of a survey comes about; none where it is not rounded."""
+    return "" if survey.kind not in ROUNDED else MIDDLE if survey.kind == MIDDLE else "bit"
 
 
 def _odds_of_bit(survey: Survey) -> Sentence:
     built = survey.build()
+    if survey.kind == MIDDLE:
+        return say(
+            "One plus or minus about how far your features point to a yes: rounded at random first, then kept with "
+            "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.",
+            true=built.p / SCALE,
+            other=built.q / SCALE,
+            epsilon=format_epsilon(built.epsilon),
+        )
     return say(
         "One plus or minus about one of your categories and the label: rounded at random first, then kept with "
         "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.",
@@ -129,7 +154,7 @@ def _odds_of_bit(survey: Survey) -> Sentence:
 def lines(survey: Survey) -> tuple[ChanceLine, ...]:
     """The packet's content and how often it is true, in words."""
     built = survey.build()
-    return _bit_lines(survey, built) if survey.kind == "bit" else (mechanism_line(built),)
+    return _bit_lines(survey, built) if survey.kind in ROUNDED else (mechanism_line(built),)
 
 
 def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
@@ -150,6 +175,8 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[ChanceLine, ...]:
         ),
         (true, other),
     )
+    if survey.kind == MIDDLE:
+        return (opening,)
     positive, negative = bit_chance(survey, 1, 1), bit_chance(survey, 1, 0)
     with_sign = ChanceLine(
         say(
@@ -169,11 +196,12 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[ChanceLine, ...]:
         ),
         (away, both),
     )
-    return (opening, with_sign, without) if -1 in signs_of(survey) else (opening, with_sign)
+    both_signs = survey.kind == SCORE or -1 in signs_of(survey)
+    return (opening, with_sign, without) if both_signs else (opening, with_sign)
 
 
 def _picture(survey: Survey) -> Picture:
-    if survey.kind != "bit":
+    if survey.kind not in ROUNDED:
         return mechanism_picture(survey.build())
     kept = Probability(survey.build().p)
     text = say(
@@ -186,7 +214,8 @@ def _picture(survey: Survey) -> Picture:
 def survey_title(manifest: Manifest, survey: Survey) -> str:
     """The question of a survey."""
     asked = " × ".join(survey.features)
-    if asks_score(survey):
+    if survey.kind == SCORE or asks_score(survey):
         return f"the declared score of {asked}, and {manifest.label.name}"
     kinds = {"histogram": f"{asked} × {manifest.label.name}", "bit": f"one bit about {asked} and {manifest.label.name}"}
+    kinds |= {MIDDLE: f"the middle of the declared score of {asked}", SIDE: f"a side of the declared score of {asked}"}
     return kinds.get(survey.kind, f"cuts of {asked}")

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
+from attrs import evolve
+
 from anon.errors import Malformed
 from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choose, choose_for_label, nano
 from anon.protocols.contract import Layout
+from anon.protocols.histogram import ruled
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.protocols.histogram.declared import SHARES, declared, far_centre, score_signs
 from anon.protocols.histogram.one_bit import bit_parameters, feature_signs
 from anon.protocols.histogram.sections import OnePacket, Paper
@@ -33,9 +37,9 @@ class Windows:
 
 def binning_rounds(proposal: Proposal) -> int:
     """How many binning windows the study needs: none, one, or the rounds of Algorithm 1."""
-    if not proposal.binned:
-        return 0
     design = proposal.design
+    if not proposal.binned:
+        return int(isinstance(design, OnePacket) and design.asks == "rule")
     return design.binning_rounds if isinstance(design, Paper) and design.binning == "median" else 1
 
 
@@ -82,6 +86,13 @@ class _Sheet:
         cards = tuple(self.features[name].cardinality for name in names)
         return self._add("bit", tuple(names), cards, build("krr", 2, epsilon), self.windows.collect, 0, signs, centre)
 
+    def about_score(self, kind: str, epsilon: NanoEpsilon, centre: int = 0) -> int:
+        asked = ruled.DeclaredSums.of(self.proposal.features).features
+        names, cards = tuple(told.name for told in asked), tuple(told.cardinality for told in asked)
+        window = self.windows.binning[0] if kind == MIDDLE else self.windows.collect
+        parameters = (centre,) if kind == SCORE else ()
+        return self._add(kind, names, cards, build("krr", 2, epsilon), window, parameters=parameters)
+
     def _add(
         self,
         kind: str,
@@ -92,6 +103,7 @@ class _Sheet:
         turn: int = 0,
         signs: tuple[int, ...] = (),
         centre: int = 0,
+        parameters: tuple[int, ...] = (),
     ) -> int:
         number = len(self.surveys)
         self.surveys.append(
@@ -107,7 +119,7 @@ class _Sheet:
                 epsilon=built.epsilon,
                 window=window,
                 round=turn,
-                parameters=bit_parameters(centre, signs) if signs else (),
+                parameters=bit_parameters(centre, signs) if signs else parameters,
             )
         )
         return number
@@ -131,11 +143,27 @@ def _one_packet_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
         return rows + _bit_rows(sheet, design, _WEIGHT * (1 - share))
     if design.asks == "score":
         return _score_rows(sheet, design)
+    if design.asks == "rule":
+        return _rule_rows(sheet, design)
     subsets = design.subsets or tuple(combinations(sheet.features, design.subset_size))
     for names in subsets:
         survey = sheet.histogram(names, design.mechanism, epsilon)
         rows.append((survey, max(1, round(_WEIGHT * (1 - share) / len(subsets)))))
     return rows
+
+
+def _rule_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
+    """The middle of the declared score, a side, the score with the label, and bits (`ruled`)."""
+    epsilon, rate = nano(design.epsilon), sheet.proposal.learning.base_rate
+    score = ruled.heard(sheet.proposal.cohort.minimum, epsilon, rate)
+    asked = (
+        (sheet.about_score(MIDDLE, epsilon), ruled.FINDING),
+        (sheet.about_score(SIDE, epsilon), ruled.SIDED),
+        (sheet.about_score(SCORE, epsilon, round(rate * SCALE)), score),
+    )
+    left = 1 - sum(share for _, share in asked)
+    bits = _bit_rows(sheet, evolve(design, label_share=float(ruled.LABELS / left)), float(_WEIGHT * left))
+    return [*((survey, round(_WEIGHT * share)) for survey, share in asked), *bits]
 
 
 def _bit_rows(sheet: _Sheet, design: OnePacket, weight: float) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ from math import prod
 
 from anon.errors import InvalidValue
 from anon.ldp import SCALE
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import demand_features
 from anon.study.structuring import kind_of
@@ -53,7 +54,7 @@ def _demand_histogram_surveys(cards: Mapping[str, int], tables: Tables) -> None:
         if not survey.features:
             raise InvalidValue(f"survey {survey.survey}: expected one cardinality per feature")
         _KINDS[survey.kind](cards, survey)
-        if survey.parameters and survey.kind != "bit":
+        if survey.parameters and survey.kind not in ("bit", SCORE):
             raise InvalidValue(f"survey {survey.survey}: parameters belong to a one-bit survey")
 
 
@@ -84,6 +85,16 @@ def _demand_bit(cards: Mapping[str, int], survey: AskedSurvey) -> None:
         raise InvalidValue(f"survey {survey.survey}: expected a centre above 0 and below 2**64")
 
 
+def _demand_rule(cards: Mapping[str, int], survey: AskedSurvey) -> None:
+    if survey.cards != tuple(cards[name] for name in survey.features) or len(survey.features) < 2:
+        raise InvalidValue(f"survey {survey.survey}: expected the cardinalities of at least two features")
+    if survey.m != 2 or survey.mechanism != "krr":
+        raise InvalidValue(f"survey {survey.survey}: a one-bit survey is answered by binary random response")
+    centred = survey.kind == SCORE
+    if len(survey.parameters) != centred or (centred and not 0 < survey.parameters[0] < SCALE):
+        raise InvalidValue(f"survey {survey.survey}: expected a centre above 0 and below 2**64 of a score alone")
+
+
 def _demand_levels(_: Mapping[str, int], survey: AskedSurvey) -> None:
     if len(survey.features) != 1 or survey.cards != (survey.m,):
         raise InvalidValue(f"survey {survey.survey}: a binning survey asks one feature of m levels")
@@ -94,4 +105,7 @@ _KINDS: dict[str, Callable[[Mapping[str, int], AskedSurvey], None]] = {
     "bit": _demand_bit,
     "quantile": _demand_levels,
     "threshold": _demand_levels,
+    MIDDLE: _demand_rule,
+    SIDE: _demand_rule,
+    SCORE: _demand_rule,
 }

@@ -8,6 +8,9 @@ random to a sign of mean v. Binary random response with the whole epsilon pertur
 
 Both stand in the survey's parameters: a over 2**64, then for each sign 1 where it is +1, else 0.
 
+Of a survey of kind `score` the sign is that of the declared score, and its parameters are a alone. One of kind `middle`
+rounds a level of the score in the same way (`anon.protocols.histogram.ruled`).
+
 The cost: rounding happens before the mechanism, so that a report's probabilities are mixtures of those of the two
 signs. No two records can make them differ by more than the mechanism's own ratio p/q, and since v reaches -1 and +1
 that is the loss exactly. Epsilon, ledger and consent need to know nothing of the rounding.
@@ -18,11 +21,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.ldp import SCALE, PerturbedReport, RandomBytes, RawCategory
+from anon.protocols.histogram.asked import MIDDLE, SCORE
 from anon.study.features import Feature
 from anon.study.manifest import Survey
 
 ROUNDING_SIZE = 8
 """Random bytes that rounding costs, for every record alike."""
+
+ROUNDED = ("bit", SCORE, MIDDLE)
+"""The kinds of surveys whose answers are rounded to a sign before the mechanism."""
+
+LEVELS = 257
+"""Of a score that is asked for the middle: the first is rounded to a minus, the last to a plus."""
 
 ANSWERS = 4
 """The category that a peer's part answers: 2 [b = +1] + y. It becomes one of two signs here, and nowhere else."""
@@ -60,22 +70,29 @@ def rounded(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> R
 
     Raises `ValueError` for an answer of another kind of survey.
     """
-    if answer.m != ANSWERS:
-        raise ValueError("a one-bit survey is answered by a sign and a label")
+    if answer.m != (LEVELS if survey.kind == MIDDLE else ANSWERS):
+        raise ValueError("a one-bit survey is answered by a sign and a label, and one about the middle by a level")
     point = int.from_bytes(random_bytes(ROUNDING_SIZE), "big")
-    positive = point < plus_share(survey, 1 if answer.value >= 2 else -1, answer.value % 2)
+    positive = point < chance_of(survey, answer.value)
     return RawCategory(int(positive), survey.m)
+
+
+def chance_of(survey: Survey, answer: int) -> int:
+    """The chance, over 2**64, that the answer of this value is rounded to +1."""
+    if survey.kind == MIDDLE:
+        return SCALE * answer // (LEVELS - 1)
+    return plus_share(survey, 1 if answer >= 2 else -1, answer % 2)
 
 
 def perturb(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
     """The report that answers a survey of any kind: rounded first where it asks for one bit, then perturbed."""
-    category = rounded(survey, answer, random_bytes) if survey.kind == "bit" else answer
+    category = rounded(survey, answer, random_bytes) if survey.kind in ROUNDED else answer
     return survey.build().perturb(category, random_bytes)
 
 
 def random_size(survey: Survey) -> int:
     """Random bytes that `perturb` takes, for every record alike."""
-    return survey.build().random_size + (ROUNDING_SIZE if survey.kind == "bit" else 0)
+    return survey.build().random_size + (ROUNDING_SIZE if survey.kind in ROUNDED else 0)
 
 
 def scale(survey: Survey) -> float:

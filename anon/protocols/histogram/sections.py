@@ -30,6 +30,7 @@ class OnePacket(DesignSection):
     features where they are public knowledge. `label_share` of the weight asks about the label alone.
     `asks = "score"`: one bit about all features with a declared direction at once, whether they point to a yes, and the
     label. It tests what staff expect and makes no model (`anon.protocols.histogram.declared`).
+    `asks = "rule"`: the model is what staff expect, and answers correct it (`anon.protocols.histogram.ruled`).
     """
 
     epsilon: float = field(validator=epsilon_in_range)
@@ -38,7 +39,7 @@ class OnePacket(DesignSection):
     subsets: tuple[tuple[str, ...], ...] = ()
     binning_share: float = 0.1
     binning_levels: int = 16
-    asks: str = field(default="tables", validator=one_of("tables", "bits", "score"))
+    asks: str = field(default="tables", validator=one_of("tables", "bits", "score", "rule"))
     centre: float = 0.0
     label_share: float = 0.03
 
@@ -71,6 +72,8 @@ class OnePacket(DesignSection):
                 raise InvalidValue("design.subsets: expected lists of different feature names that exist")
         if self.asks == "score":
             _demand_score(proposal)
+        if self.asks == "rule":
+            _demand_rule(proposal)
         if self.asks != "tables" and proposal.learning.classifier != "additive":
             raise InvalidValue('learning.classifier: one-bit packets are learned by "additive"')
         _demand_binning_window(proposal)
@@ -113,6 +116,15 @@ class Paper(DesignSection):
         _demand_learner(proposal)
 
 
+def _demand_rule(proposal: Proposal) -> None:
+    if sum(bool(feature.expects) for feature in proposal.features) < 2:
+        raise InvalidValue("design.asks: the rule needs at least two features that say what they expect")
+    if proposal.binned:
+        raise InvalidValue(f"design.asks: the rule needs declared cuts; {', '.join(proposal.binned)} have none")
+    if proposal.schedule.binning < 1:
+        raise InvalidValue("schedule.binning: required, because the middle of the declared score is found first")
+
+
 def _demand_score(proposal: Proposal) -> None:
     declared = [feature for feature in proposal.features if feature.expects]
     if len(declared) < 2:
@@ -152,7 +164,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "subsets": "The combinations of features that are asked; left out, all of subset_size.",
         "binning_share": "The share of members who help to find cuts instead.",
         "binning_levels": "How many levels a question about cuts has.",
-        "asks": "tables: features with the label; bits: one bit about one of them; score: about all directions.",
+        "asks": "tables: features with the label; bits: one of them each; score: all directions; rule: their model.",
         "centre": "Subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
         "label_share": "The share of bits that ask about the label alone.",
     },

@@ -10,7 +10,7 @@ from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, local
 from anon.protocols.contract import MODEL, Layout, Place, Result, Round
-from anon.protocols.histogram import declared, describe
+from anon.protocols.histogram import declared, describe, ruled
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
@@ -60,6 +60,7 @@ class HistogramProtocol:
             raise Malformed("manifest: the histogram has no exact survey, and no part of its own; do not take part")
         cuts.check(study)
         declared.check(study)
+        ruled.check(study)
 
     def exposure(self, design: Layout) -> Charge:
         """The record-level epsilon by the surveys' actual probabilities; delta is 0 (pure)."""

@@ -13,7 +13,7 @@ from typing import Any
 from anon.errors import Malformed
 from anon.ldp.mechanism import SCALE
 from anon.ldp.simplex import nearest_shares
-from anon.protocols.histogram.asked import asks_label
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_label
 from anon.protocols.histogram.binning import (
     edges_from_histogram,
     level_edges,
@@ -57,7 +57,7 @@ def check(manifest: Manifest) -> None:
     survey of at least as many levels as it has bins. For two bins it may be asked by thresholds in rounds 0, 1, 2 and
     so on."""
     for survey in manifest.surveys:
-        if not asks_label(survey):
+        if not asks_label(survey) and survey.kind != MIDDLE:
             _binned_feature(manifest, survey)
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
@@ -112,8 +112,10 @@ def needs(manifest: Manifest, survey: Survey) -> tuple[Place, ...]:
 
 
 def asked_before(manifest: Manifest, survey: Survey) -> tuple[Survey, ...]:
-    """The binning surveys whose answers decide what `survey` asks."""
-    if survey.kind == "quantile":
+    """The surveys of a round before whose answers decide what `survey` asks."""
+    if survey.kind in (SIDE, SCORE):
+        return tuple(earlier for earlier in manifest.surveys if earlier.kind == MIDDLE)
+    if survey.kind in ("quantile", MIDDLE):
         return ()
     binned = [name for name in survey.features if manifest.feature(name).binned_privately]
     found = [earlier for name in binned for earlier in surveys_of_feature(manifest, name)]

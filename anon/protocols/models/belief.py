@@ -7,6 +7,18 @@ from anon.text.sentences import Figure, Sentence, say, say_many
 from anon.values import frozen
 
 
+def starting(features: int, enough: int) -> Sentence:
+    """How much is declared, how much is heard, and when a wrong declaration is found out: before anybody answers."""
+    return say_many(
+        "The model starts from what staff declared of {count} feature, and answers correct it. With fewer than about "
+        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
+        "The model starts from what staff declared of {count} features, and answers correct it. With fewer than about "
+        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
+        features,
+        enough=enough,
+    )
+
+
 @frozen
 class Belief:
     """The part of what staff declared in a model.

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.ldp import NanoEpsilon
+from anon.protocols.models.belief import starting
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, MARGINALS, TABLES, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
@@ -159,14 +160,7 @@ def _drawn(survey: Survey) -> Sentence:
 
 def _belief(study: Manifest) -> Sentence:
     """How much is declared, how much is heard, and when a wrong declaration is found out."""
-    return say_many(
-        "The model starts from what staff declared of {count} feature, and answers correct it. With fewer than about "
-        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
-        "The model starts from what staff declared of {count} features, and answers correct it. With fewer than about "
-        "{enough} members it is mostly what staff believed; from there on answers show if that is wrong as a whole.",
-        sum(bool(feature.expects) for feature in study.features),
-        enough=enough_members(study),
-    )
+    return starting(sum(bool(feature.expects) for feature in study.features), enough_members(study))
 
 
 def enough_members(study: Manifest) -> int:

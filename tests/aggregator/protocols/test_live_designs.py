@@ -60,7 +60,12 @@ DESIGNS = {
     "bits around one half": ('asks = "bits"\ncentre = 0.5', {"krr", "subset"}),
     **{name: (f'mechanism = "{name}"', {name}) for name in ("krr", "subset", "pq", "rappor")},
     "pairs": ("subset_size = 2", {"krr", "subset"}),
+    "rule": ('asks = "rule"', {"krr"}),
 }
+RULED = STUDY.replace("bins = 3", "cuts = [30]\nexpects = 1").replace(
+    'categories = ["none", "some", "many"]', 'categories = ["none", "some", "many"]\nexpects = [-1, 0, 1]'
+)
+KINDS = {"rule": {"bit", "side", "score"}, "bits": {"bit"}, "bits around one half": {"bit"}}
 
 
 @asynccontextmanager
@@ -114,10 +119,11 @@ class Person:
 @pytest.mark.parametrize("name", DESIGNS)
 async def test_real_peers_carry_a_design_to_its_audited_model(tmp_path: Path, name: str) -> None:
     design, mechanisms = DESIGNS[name]
-    async with serving_study(tmp_path, STUDY.format(design=design)) as (clock, aggregator, manifest, peers):
+    text = RULED if name == "rule" else STUDY
+    async with serving_study(tmp_path, text.format(design=design)) as (clock, aggregator, manifest, peers):
         asking = [one for one in manifest.surveys if asks_label(one)]
         assert {one.mechanism for one in asking} <= mechanisms
-        assert {one.kind for one in asking} == ({"bit"} if "bits" in name else {"histogram"})
+        assert {one.kind for one in asking} == KINDS.get(name, {"histogram"})
         await live_through(clock, aggregator, manifest, peers)
         for one in peers:
             (status,) = one.status()
@@ -137,6 +143,9 @@ async def _audited(aggregator: AggregatorApp, manifest: Manifest) -> None:
     )
     assert result.ok and result.model_checked and result.packets == PEOPLE
     model = _model(next(bodies[one.head.number] for one in live.chain if one.head.kind == "model"))
+    report = next(bodies[one.head.number] for one in live.chain if one.head.kind == "report").decode()
+    assert ("The model starts from what staff declared of 2 features." in report) is (model.belief is not None)
+    assert (model.belief is not None) is any(one.kind == "score" for one in manifest.surveys)
     assert [table.features for table in model.tables] == [("age",), ("cups",)]
     assert 0 < model.base_rate < 1
 
