@@ -254,7 +254,7 @@ def teller_notice(manifest: Manifest) -> str:
     arrangement = tellers_of(manifest)
     if arrangement is None:
         return ""
-    tellers, study = ", ".join(one.name for one in presented_tellers(manifest)), manifest.study_id.hex()[:8]
+    tellers, study = ", ".join(teller.name for teller in presented_tellers(manifest)), manifest.study_id.hex()[:8]
     timetable = manifest.timetable
     return f"""Subject: The study is published: {manifest.title}
 
@@ -284,7 +284,9 @@ def _ended(title: str) -> str:
 
 
 def _words_of_tellers(manifest: Manifest) -> str:
-    named = [f"   {one.name} (program at {one.address}):\n   {one.words}" for one in presented_tellers(manifest)]
+    named = [
+        f"   {teller.name} (program at {teller.address}):\n   {teller.words}" for teller in presented_tellers(manifest)
+    ]
     head = "4. Compare each teller's words with those on a page of the teller's own:"
     return "\n".join([head, *named, ""]) if named else ""
 

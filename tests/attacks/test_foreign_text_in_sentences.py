@@ -275,7 +275,7 @@ NAMED_BY_US = {
     ("desk/templates/study.html", "name"), ("desk/templates/fingerprints.html", "head.name"),
     ("report/templates/report.html", "one.name"),
 }  # fmt: skip
-"""What a template writes bare: the page's title, stages, heads of our tables, and the names of signed documents."""
+"""Values that a template writes bare: title and stages, heads of our tables, names of signed documents."""
 
 
 @pytest.mark.slow

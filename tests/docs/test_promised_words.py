@@ -19,7 +19,7 @@ from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
 from aggregator.study.handout import TellerRequest, mail
-from anon.protocols.tellers import presented_tellers
+from anon.protocols.tellers import presented_tellers, tellers_can
 from anon.study.features import USUAL_COHORT
 from tests.aggregator.protocols.test_sum_part import learned, published
 from tests.docs.repository import ROOT
@@ -69,7 +69,8 @@ def form() -> str:
     reading = reading_of(fields)
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        steps=[head for head, _ in STEPS], lacking=reading.lacking, page=reading.page,
+        steps=[head for head, _ in STEPS], lacking=reading.lacking, proposed=reading.proposed,
+        belief=reading.belief, tellers_can=tellers_can(spare=False), page=reading.page,
         yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
         cuts_by_itself=lambda _column: "", share=None,
         usual_minimum=USUAL_COHORT, answered=False, edited=False, asked=DryRound(()), linted=None,

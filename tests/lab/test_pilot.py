@@ -10,7 +10,8 @@ from attrs import evolve
 from typer.testing import CliRunner
 
 from aggregator.lab.simulation.people import people_from_rows
-from aggregator.lab.synthetic import computed, people, planted
+from aggregator.lab.synthetic import computed, people
+from aggregator.report.rehearsal import planted
 from anon.errors import Malformed
 from anonml import application, wiring
 from tests.support.protocols import load_proposal
