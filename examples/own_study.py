@@ -19,6 +19,7 @@ from attrs import field, frozen
 
 from aggregator.lab import synthetic
 from aggregator.lab.simulation.people import People
+from aggregator.report.rehearsal import REHEARSAL
 from anon.crypto.nacl import SigningKey
 from anon.storage.private_files import write_private
 from anon.study.given import read_given
@@ -43,7 +44,7 @@ class OwnStudy(Wanted):
         if key is not None:
             (folder / "aggregator").mkdir(mode=0o700)
             write_private(folder / "aggregator" / "signing.key", bytes(key))
-        title = f"Rehearsal: {proposal.title}"
+        title = f"{REHEARSAL}{proposal.title}"
         return cls(scene, folder, secrets.randbits(31), begins=begins, title=title, proposal=proposal)
 
     @property

@@ -16,7 +16,7 @@ from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.run import Plan
 from aggregator.protocols.installed import PROTOCOLS
 from anon.kit.terminal.foreign import inline
-from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
+from anon.protocols.cost_words import exact_cost, is_local, promise_in_words
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.registry import charge_of
@@ -222,7 +222,7 @@ def figures_of(
         "missed": peers * manifest.packets - sent,
         "lost": sent - accepted,
         "local": is_local(manifest),
-        "price": cost_in_words(manifest),
+        "price": exact_cost(manifest),
         "promise": promise_in_words(manifest),
         "unit": str(charge_of(manifest).unit),
         "noise_of": "the tellers" if tellers_of(manifest) else "the members",

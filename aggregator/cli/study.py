@@ -179,13 +179,14 @@ def _show(
         )
         where = " and ".join(manifest.addresses) or "this machine alone"
         console.print(f"served at {where}: peers take no other address", soft_wrap=True)
-    table = Table("survey", "asks", "mechanism", "m", charge_of(manifest).budget.symbol, "share of its slot")
+    local = is_local(manifest)  # amounts of sums add up as rho, which stands with the details for experts alone
+    table = Table("survey", "asks", "mechanism", "m", *(("epsilon",) if local else ()), "share of its slot")
     for slot in manifest.slots:
         for row in slot.rows:
             survey = manifest.survey(row.survey)
             asks, cost = protocol_of(manifest).title(manifest, survey), format_epsilon(survey.epsilon)
             share = f"{row.weight / slot.total:.1%}"
-            table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), cost, share)
+            table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), *((cost,) if local else ()), share)
     console.print(table)
     console.print(_cost(manifest))
     for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):

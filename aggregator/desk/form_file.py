@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import floor, isfinite, log10
 
 from attrs import frozen
 
@@ -157,10 +157,12 @@ def _design(kind: str, fields: Mapping[str, str]) -> str:
 
 
 def even_cuts(column: FormColumn) -> Iterator[float]:
-    """The range in equal parts: exact sums look for no cuts. None where range or bins cannot be read."""
+    """The range in equal parts, as exact sums look for no cuts, each to two digits of a part's width. None where range
+    or bins cannot be read."""
     low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
     if not isinstance(low, str) and not isinstance(high, str) and isinstance(bins, int) and low < high:
-        yield from (float(f"{low + (high - low) * part / bins:.6g}") for part in range(1, min(bins, MAX_BINS)))
+        width = (high - low) / bins
+        yield from (round(low + width * part, 1 - floor(log10(width))) for part in range(1, min(bins, MAX_BINS)))
 
 
 def _section(head: str, commented: bool = True, /, **entries: object) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
 
+from aggregator.report.rehearsal import column_of
 from anon.errors import Malformed
 from anon.study import Feature, Proposal
 from anon.study.manifest import Manifest
-
-_PLAIN = re.compile(r"\s*select\s+([a-z][a-z0-9_]*)\s+from\s+[a-z][a-z0-9_]*\s*;?\s*\Z", re.IGNORECASE)
 
 Cell = int | float | str
 
@@ -20,19 +18,14 @@ def people(proposal: Proposal | Manifest, rows: int, random: Random) -> tuple[tu
     if len(proposal.tables) != 1:
         raise Malformed("a study of several tables: write the pilot's data yourself and import it into test peers")
     columns = proposal.tables[0].columns
-    direct = {name: feature for feature in proposal.features if (name := _column(feature.query)) in columns}
-    label = _column(proposal.label.query)
+    direct = {name: feature for feature in proposal.features if (name := column_of(feature.query)) in columns}
+    label = column_of(proposal.label.query)
     if label not in columns:
         raise Malformed(
             "label.query: expected SELECT COLUMN FROM TABLE; a made-up value that a query computes with would match "
             "neither label.positive nor label.negative; write the pilot's data yourself"
         )
     return columns, [_row(proposal, columns, direct, label, random) for _ in range(rows)]
-
-
-def _column(query: str) -> str | None:
-    match = _PLAIN.match(query)
-    return match.group(1).lower() if match else None
 
 
 def _row(
@@ -50,7 +43,7 @@ def _row(
 def computed(proposal: Proposal) -> tuple[str, ...]:
     """The features whose queries compute something: made-up numbers seldom give their values."""
     columns = {column for table in proposal.tables for column in table.columns}
-    return tuple(feature.name for feature in proposal.features if _column(feature.query) not in columns)
+    return tuple(feature.name for feature in proposal.features if column_of(feature.query) not in columns)
 
 
 def _value(feature: Feature, share: float) -> Cell:

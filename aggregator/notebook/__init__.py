@@ -39,7 +39,7 @@ from aggregator.rules.counters import Traffic
 from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
 from anon.ldp import format_epsilon
-from anon.protocols.cost_words import cost_in_words
+from anon.protocols.cost_words import exact_cost
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import resolve
@@ -216,7 +216,7 @@ class Study:
             (protocol.title(self.manifest, survey), survey.mechanism, str(survey.m), format_epsilon(survey.epsilon))
             for survey in self.manifest.surveys
         ]
-        caption = f"{self.manifest.title}: {cost_in_words(self.manifest)}"
+        caption = f"{self.manifest.title}: {exact_cost(self.manifest)}"
         caption += f", {self.manifest.packets} packet(s) each"
         return Table(caption, ("asks", "mechanism", "m", charge_of(self.manifest).budget.symbol), tuple(rows))
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from aggregator.protocols.contract import LearningResult, part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, TestEvaluation
+from aggregator.report.rehearsal import made_up
 from aggregator.rules.counters import Traffic
 from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
@@ -24,7 +25,7 @@ from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
-from anon.protocols.tellers import presented_tellers
+from anon.protocols.tellers import presented_tellers, tellers_can, tellers_of
 from anon.study.manifest import Manifest
 from anon.text.html import seen
 from anon.text.instants import instant
@@ -54,6 +55,8 @@ def render(
         unreadable=unreadable,
         fingerprint=words(manifest.study_id),
         tellers=presented_tellers(manifest),
+        tellers_can=tellers_can((arrangement := tellers_of(manifest)) is not None and arrangement.has_spare),
+        made_up=made_up(manifest),
         local=is_local(manifest),
         written=any(survey.written for survey in manifest.surveys),
         cost=cost_in_words(manifest),

@@ -110,7 +110,13 @@ def with_odds(held: Amount) -> Sentence:
 
 
 def cost_in_words(study: Manifest) -> str:
-    """The study's one epsilon, with its kind."""
+    """The study's one epsilon, for a first screen: its odds and condition are in `promise_in_words`."""
+    kind = "record-level epsilon" if is_local(study) else "epsilon"
+    return f"{kind} {format_epsilon(epsilon_of(study))}"
+
+
+def exact_cost(study: Manifest) -> str:
+    """The same with its kind and its delta, for experts."""
     charge, epsilon = charge_of(study), format_epsilon(epsilon_of(study))
     if charge.measure is Measure.ZCDP:
         return f"central epsilon {epsilon} at delta {DELTA}"
@@ -122,7 +128,10 @@ def promise_in_words(study: Manifest) -> str:
     charge = charge_of(study)
     if charge.budget == LOCAL:
         return f"for somebody who sees all that one member sent, the odds about that member {odds_moved(charge.amount)}"
-    return f"this cost is of what is published, and holds if {charge.condition}"
+    other = "one record been another" if charge.unit is Unit.RECORD else "one member's answers been others"
+    more = ", and by one in a million more" if charge.measure is Measure.ZCDP else ""
+    moved = f"{odds_moved(epsilon_of(study))}{more}"
+    return f"had {other}, the chances of whatever is published {moved}. This holds if {charge.condition}"
 
 
 def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
@@ -134,7 +143,7 @@ def statement(study: Manifest, batch: Batch) -> tuple[str, ...]:
         return in_words(account(study, batch))
     counted = f"Budgets count it as rho {format_epsilon(charge.amount)} of zero-concentrated differential privacy."
     return (
-        f"Cost of each {charge.unit}, {charge.neighbours}: {cost_in_words(study)}, over all that is published.",
+        f"Cost of each {charge.unit}, {charge.neighbours}: {exact_cost(study)}, over all that is published.",
         *((counted,) if charge.measure is Measure.ZCDP else ()),
         f"It holds if {charge.condition}. Otherwise it does not hold.",
         _WRITTEN if any(survey.written for survey in study.surveys) else _SHARED,

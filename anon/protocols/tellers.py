@@ -31,6 +31,15 @@ def tellers_of(study: Manifest) -> Arrangement | None:
     return protocol.arrangement(study) if isinstance(protocol, SummedPart) else None
 
 
+def tellers_can(spare: bool) -> str:
+    """The powers of one teller, and of several, in one sentence for staff."""
+    together = "any two" if spare else "all"
+    return (
+        "One teller alone reads no answer, but can make the sum wrong, which no check shows; "
+        f"{together} of them together can read exact answers."
+    )
+
+
 def presented_tellers(study: Manifest) -> tuple[PresentedTeller, ...]:
     """The tellers in their order, for desk, report, cards and mail; none where there are none."""
     arrangement = tellers_of(study)

@@ -73,6 +73,10 @@ async def _report(home: Path, text: str) -> str:
 async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     page = await _report(tmp_path / "home", study_text())
     assert "It was a trial, and its people may be made up." in " ".join(page.split())
+    titled = study_text().replace('title = "Income"', 'title = "Rehearsal: Income"')
+    rehearsed = " ".join((await _report(tmp_path / "rehearsed", titled)).split())
+    assert "may be made up" not in rehearsed and "its people were made up by this program." in rehearsed
+    assert "“income” goes with “sex” in them, and with nothing else." in rehearsed
     assert "Record-level epsilon (local, pure): <strong>2</strong>" in page
     assert "the odds between any two versions of that person's record move by at most a factor of 7.39." in page
     assert "Per-attribute (AnonML eq. 6): 2" in page

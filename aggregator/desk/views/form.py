@@ -22,6 +22,7 @@ from aggregator.lab.dry_round import DryRound, tried
 from aggregator.lab.sample_file import SampleColumn, sample_columns
 from aggregator.study.handout import TellerRequest, wheel
 from anon.errors import InvalidValue, Malformed
+from anon.protocols.tellers import tellers_can
 from anon.study.features import USUAL_COHORT
 from anon.study.proposal import TellerPlace
 from anon.tables.columns import sanitised
@@ -156,6 +157,7 @@ class FormPages(DraftPages):
             trial=form.TRIAL_FIELDS,
             begun=form.BEGINNING,
             table=TABLE,
+            tellers_can=tellers_can(spare=False),
             cuts_by_itself=lambda column: " ".join(f"{cut:g}" for cut in even_cuts(column)),
             share=form.share_in_sample(fields),
             usual_minimum=USUAL_COHORT,

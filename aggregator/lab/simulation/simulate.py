@@ -31,7 +31,7 @@ from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed, Refused
 from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
-from anon.protocols.cost_words import cost_in_words, is_local
+from anon.protocols.cost_words import exact_cost, is_local
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
@@ -319,7 +319,7 @@ def _result(
         scored=0,
         chance=None,
         rule_auc=None,
-        cost="" if is_local(plan.manifest) else cost_in_words(plan.manifest),
+        cost="" if is_local(plan.manifest) else exact_cost(plan.manifest),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from fractions import Fraction
 from functools import cache
 
@@ -238,7 +240,13 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     found = learned(study, published(study)[0])
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
     assert "tellers “clinic” and “students” keeps its shares to itself, adds its noise and signs one list only" in page
-    assert "epsilon 1 at delta" in page and "rho 0.02" in page
+    opened = html.unescape(re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL))
+    assert "central epsilon 1 at delta" in page and "rho 0.02" in page
+    assert "rho" not in opened and "delta" not in opened, "one click away"
+    assert "<strong>epsilon 1</strong>. Had one member's answers been others, the chances of whatever is" in opened
+    assert "by at most a factor of 2.72, and by one in a million more. This holds if at least one" in opened
+    added = opened[opened.index("Who added it up") : opened.index("Who took part")]
+    assert "One teller alone reads no answer, but can make the sum wrong" in added and "all of them together" in added
     for local in ("local epsilon", "Record-level", "record-level", "perturbed packets", "made noisy before it left"):
         assert local not in page
     assert "exact numbers in sealed shares" in page

@@ -152,7 +152,7 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     assert 'name="c0_use" value="on" checked' not in columns.text and 'name="c1_use" value="on" checked' in columns.text
     assert "60 rows, 4 columns read: student, hours, forum, left_course" in words_of(columns.text)
     assert "Students' files become the table person ." in words_of(columns.text)
-    assert "2. Import it as the table person." in words_of(page.text)
+    assert "2. Import it into AnonML, under the name person." in words_of(page.text)
     assert columns.text.count('id="answer"') == 1 and 'action="/form#answer"' in columns.text
     assert (
         "To be checked" in words_of(columns.text)

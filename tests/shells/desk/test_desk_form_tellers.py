@@ -15,7 +15,7 @@ from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
 from aggregator.desk.form_file import RETENTION_DAYS, length_of, text_of
 from aggregator.lab.sample_file import sample_columns
-from anon.protocols.tellers import presented_tellers
+from anon.protocols.tellers import presented_tellers, tellers_can
 from anon.transparency.fingerprint import teller_words, words
 from tests.shells.desk.test_desk_form import FILLED, SAMPLE
 from tests.support.clock import Clock
@@ -42,6 +42,8 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     named = [(one.name, one.address) for one in linted.proposal.tellers]
     assert named == [("Student council", "127.0.0.1:9000"), ("Library", "127.0.0.1:9001")]
     assert linted.proposal.features[0].cuts == (30, 60), "the range 0 to 90 in three parts"
+    uneven = lint_text(text_of(fields(c1_high="14"))).proposal
+    assert uneven is not None and uneven.features[0].cuts == (4.7, 9.3), "as a person would write them"
     assert length_of(fields()) == linted.manifest.timetable.ends - linted.manifest.timetable.published
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
     (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
@@ -85,6 +87,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         said, draft = words_of(page.text), re.search(r'name="draft" value="([^"]+)"', page.text)
         assert draft is not None
         assert "such as the students' council and the library" in said
+        assert tellers_can(spare=False) in said
         assert "Ask them first" in said and "answers:" not in said
         assert said.index("ask two tellers early") < said.index("Sample file"), "asking comes first in time"
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
