@@ -146,7 +146,7 @@ def budget(
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
-    """Your one lifetime budget: what is left, what each study holds of it, and your limits for a single study."""
+    """Your lifetime budgets: what is left, what each study holds of them, and your limits for a single study."""
     peer = open_peer(home)
     changes: dict[str, Any] = {}
     asked = Budget(measure, unit)
