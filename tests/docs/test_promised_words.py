@@ -48,10 +48,12 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "Try one round with them", "form",
      ("Try one round with them", "made-up people, before anybody is asked")),
     ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
-    ("docs/staff/ethics-and-data-protection.md", "the chances of whatever is published", "consent",
+    ("docs/staff/ethics-and-data-protection.md", "any result would be at most FACTOR times as likely", "consent",
      ("the chances of whatever is published", "one in a million more")),
-    ("docs/staff/ethics-and-data-protection.md", "If all tellers work together, they see exact answers", "consent",
-     ("If all of them work together, they see your exact answers",)),
+    ("docs/staff/ethics-and-data-protection.md", "without your name, but so exact that they may tell who you are", "consent",
+     ("they see your exact answers: without your name, but so exact that they may tell who you are",)),
+    ("docs/staff/ethics-and-data-protection.md", "Do not decide anything about a person by it", "report",
+     ("Decisions about one person, or",)),
 )  # fmt: skip
 """A document, its promise, a screen, and what that screen shows."""
 
