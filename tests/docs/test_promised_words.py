@@ -19,7 +19,7 @@ from aggregator.lab.dry_round import DryRound
 from aggregator.report.page import render
 from aggregator.rules.counters import Traffic
 from aggregator.study.handout import TellerRequest, mail
-from anon.protocols.tellers import presented_tellers
+from anon.protocols.tellers import presented_tellers, tellers_can
 from anon.study.features import USUAL_COHORT
 from tests.aggregator.protocols.test_sum_part import learned, published
 from tests.docs.repository import ROOT
@@ -50,7 +50,7 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
     ("docs/staff/ethics-and-data-protection.md", "any result would be at most FACTOR times as likely", "consent",
      ("the chances of whatever is published", "one in a million more")),
-    ("docs/staff/ethics-and-data-protection.md", "without your name, but so exact that they may tell who you are", "consent",
+    ("docs/staff/ethics-and-data-protection.md", "so exact that they may tell who you are", "consent",
      ("they see your exact answers: without your name, but so exact that they may tell who you are",)),
     ("docs/staff/ethics-and-data-protection.md", "Do not decide anything about a person by it", "report",
      ("Decisions about one person, or",)),
@@ -71,7 +71,8 @@ def form() -> str:
     reading = reading_of(fields)
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        steps=[head for head, _ in STEPS], lacking=reading.lacking, page=reading.page,
+        steps=[head for head, _ in STEPS], lacking=reading.lacking, page=reading.page, belief=reading.belief,
+        proposed=reading.proposed, tellers_can=tellers_can(spare=False),
         yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
         cuts_by_itself=lambda _column: "", share=None,
         usual_minimum=USUAL_COHORT, answered=False, edited=False, asked=DryRound(()), linted=None,
