@@ -22,7 +22,7 @@ from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.expected import expected_of
-from aggregator.study.handout import lower_limit
+from aggregator.study.handout import limits_to_change
 from aggregator.study.status import StudyStatus
 from aggregator.study.suggested_cuts import suggested_cuts
 from anon.errors import Refused
@@ -98,7 +98,7 @@ def lint(
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
         said = (*untranslated(manifest), *expected_of(manifest), *suggested_cuts(manifest, cohort))
-        for line in (*reasons, *map(inline, said)):
+        for line in filter(None, (*reasons, limits_to_change(manifest), *map(inline, said))):
             Terminal().print(line)
 
 
@@ -142,7 +142,7 @@ def publish(
 
     manifest, twins = finished(work())
     _show(manifest, as_json, published=True)
-    if lower := lower_limit(manifest):
+    if lower := limits_to_change(manifest):
         Terminal(stderr=True).print(lower)
     for twin in twins:
         Terminal(stderr=True).print(

@@ -14,8 +14,9 @@ from typing import Final
 from attrs import frozen
 
 from anon.ldp import format_epsilon
-from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
-from anon.protocols.registry import protocol_of
+from anon.protocols.charge import LOCAL, USUAL_LIMITS, Unit
+from anon.protocols.cost_words import cost_in_words, enough, in_epsilon, is_local, promise_in_words
+from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.tellers import presented_tellers, tellers_of
 from anon.sharing.arrangement import LEAST_MEMBERS
 from anon.study.features import USUAL_COHORT
@@ -65,15 +66,35 @@ def limits(address: str, manifest: Manifest, desk: bool = False) -> str:
     )
 
 
-def lower_limit(manifest: Manifest) -> str:
-    """Says of a study with a smaller minimum how its members can join at all, and be safe again; empty for others."""
-    least = manifest.cohort.minimum
+def limits_to_change(manifest: Manifest) -> str:
+    """Says of a study that a new member's limits refuse how its members can join at all; empty for others."""
+    return " ".join(filter(None, (_lower_minimum(manifest.cohort.minimum), _higher_cost(manifest))))
+
+
+def _lower_minimum(least: int) -> str:
     if least >= USUAL_COHORT:
         return ""
     return (
         f"A member's program refuses a group of fewer than {USUAL_COHORT}, and this one may have {least}. Before "
         f"joining, all lower their own limit with `anonml peer budget --minimum-cohort {least}`. That limit then holds "
         f"for every study: `--minimum-cohort {USUAL_COHORT}` raises it again."
+    )
+
+
+def _higher_cost(manifest: Manifest) -> str:
+    budget, cost = charge_of(manifest).budget, charge_of(manifest).amount
+    whole, most = USUAL_LIMITS.get(budget, (0, 0))
+    if cost <= most:
+        return ""
+    unit = "" if budget.unit is Unit.PERSON else f" --unit {budget.unit}"
+    kind = "" if budget == LOCAL else f" --measure {budget.measure}{unit}"
+    raised = format_epsilon(enough(budget, most, cost))
+    lifetime = f" --lifetime {raised}" if cost > whole else ""
+    allowed, all_together = (format_epsilon(in_epsilon(budget, amount)) for amount in (most, whole))
+    return (
+        f"A member's program begins with limits of epsilon {allowed} for one study and {all_together} for all studies "
+        f"of this kind, and this one counts as {raised} there. Before joining, all raise their own limits with "
+        f"`anonml peer budget{kind} --per-study {raised}{lifetime}`."
     )
 
 
@@ -299,7 +320,7 @@ def mail(manifest: Manifest, link: str = PLACE) -> str:
         whose = "This link admits those on our list:"
     else:
         whose = "This link is for everybody:"
-    lower = f"   {limit}\n" if (limit := lower_limit(manifest)) else ""
+    lower = f"   {limit}\n" if (limit := limits_to_change(manifest)) else ""
     return f"""Subject: {manifest.title}
 
 Hello,

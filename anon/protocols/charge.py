@@ -6,12 +6,14 @@ holds by itself, and one of noisy sums holds if somebody else keeps to the proto
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, final
 
 from attrs import evolve, field
 
 from anon.errors import InvalidValue
+from anon.ldp.epsilon import NANO
 from anon.study.features import demand_line
 from anon.text.foreign import Marked
 from anon.text.sentences import Term
@@ -61,6 +63,13 @@ class Budget:
 
 LOCAL: Final = Budget(Measure.LOCAL, Unit.PERSON)
 """The budget of perturbed answers."""
+
+USUAL_LIMITS: Final[Mapping[Budget, tuple[int, int]]] = {
+    LOCAL: (10 * NANO, 5 * NANO),
+    Budget(Measure.CENTRAL, Unit.PERSON): (4 * NANO, 2 * NANO),
+    Budget(Measure.ZCDP, Unit.PERSON): (3 * NANO // 10, NANO // 10),  # epsilon 3.93 and 2.15 at delta 1e-6
+}
+"""Limits that a member's program begins with: of all studies, and of one. A budget that is not here has limit 0."""
 
 
 def _amount(_: object, attribute: object, value: int) -> None:

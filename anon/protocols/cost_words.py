@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field
 
-from anon.accounting.zcdp import epsilon_of_rho
+from anon.accounting.zcdp import epsilon_of_rho, rho_within
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.contract import CentralPart
@@ -52,6 +52,20 @@ def in_epsilon(budget: Budget, amount: int) -> int:
     if budget.measure is not Measure.ZCDP or not amount:
         return amount
     return -(-epsilon_of_rho(amount, DELTA) // HUNDREDTH) * HUNDREDTH
+
+
+def in_budget(budget: Budget, known: int, epsilon: int) -> int:
+    """The amount for an epsilon that an owner wrote: `known` where that is shown as the same, so that nothing rises
+    unasked."""
+    if budget.measure is not Measure.ZCDP or not epsilon:
+        return epsilon
+    return known if in_epsilon(budget, known) == epsilon else rho_within(epsilon, DELTA)
+
+
+def enough(budget: Budget, known: int, amount: int) -> int:
+    """The least epsilon in hundredths by which an owner allows this amount in place of `known`."""
+    epsilon = in_epsilon(budget, amount)
+    return epsilon if in_budget(budget, known, epsilon) >= amount else epsilon + HUNDREDTH
 
 
 def percent(part: float, whole: float, left: bool = False) -> Sentence:

@@ -18,6 +18,7 @@ from anon.kit.terminal.progress import on_one_line
 from anon.ldp import nano
 from anon.machine import environment
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.protocols.cost_words import in_budget
 from anon.wire.invite import Invite, parse_invite
 from peer.cli.amounts import budget_json, show_budget
 from peer.cli.show import prediction_json, show_prediction
@@ -36,7 +37,7 @@ from peer.opening import (
 )
 from peer.rules.consent import Policy
 from peer.rules.durations import seconds_of
-from peer.rules.limits import BudgetLimit, amount_of, fewer_demanded, in_budget, with_limit
+from peer.rules.limits import BudgetLimit, amount_of, fewer_demanded, with_limit
 from peer.store.home import PeerHome
 from peer.store.summaries import parts_of
 
@@ -145,7 +146,7 @@ def budget(
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
-    """Your one lifetime budget: what is left, what each study holds of it, and your limits for a single study."""
+    """Your lifetime budgets: what is left, what each study holds of them, and your limits for a single study."""
     peer = open_peer(home)
     changes: dict[str, Any] = {}
     asked = Budget(measure, unit)

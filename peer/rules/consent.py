@@ -19,10 +19,9 @@ from attrs import field
 
 from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
-from anon.ldp.epsilon import NANO
-from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.charge import LOCAL, USUAL_LIMITS, Budget, Charge
 from anon.protocols.consent_words import among_few, to_check
-from anon.protocols.cost_words import Amount, epsilon_of
+from anon.protocols.cost_words import Amount, enough, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.tellers import tellers_of
@@ -40,7 +39,7 @@ from peer.rules.durations import text_of
 from peer.rules.given import about_given
 from peer.rules.ledger import Ledger
 from peer.rules.letters_words import about_letters, too_long_board
-from peer.rules.limits import SAFE, BudgetLimit, demand_limits, enough
+from peer.rules.limits import SAFE, BudgetLimit, demand_limits
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words
 
@@ -61,8 +60,8 @@ class Policy:
     `minimum_cohort` is the fewest people to hide among.
     """
 
-    lifetime: int = 10 * NANO
-    max_epsilon: int = 5 * NANO
+    lifetime: int = USUAL_LIMITS[LOCAL][0]
+    max_epsilon: int = USUAL_LIMITS[LOCAL][1]
     minimum_cohort: int = USUAL_COHORT
     admissions: tuple[str, ...] = ADMISSIONS
     designs: tuple[str, ...] = (EVERY,)
@@ -177,6 +176,7 @@ def decide(
     Raises `Refused` with every objection.
 
     >>> from importlib.resources import files
+    >>> from anon.ldp import NANO
     >>> from anon.protocols.resolve import StudyKeys, resolve
     >>> from peer.protocols.installed import PROTOCOLS
     >>> census = PROTOCOLS.load_proposal(files("examples.census") / "study.toml")

@@ -10,11 +10,9 @@ from typing import Final
 
 from attrs import field
 
-from anon.accounting.zcdp import rho_within
 from anon.errors import Malformed
-from anon.ldp.epsilon import NANO, nano
-from anon.protocols.charge import LOCAL, Budget, Measure, Unit
-from anon.protocols.cost_words import DELTA, HUNDREDTH, in_epsilon
+from anon.ldp.epsilon import nano
+from anon.protocols.charge import LOCAL, USUAL_LIMITS, Budget, Measure, Unit
 from anon.study.features import USUAL_COHORT
 from anon.text.sentences import Sentence, say
 from anon.values import frozen
@@ -53,9 +51,8 @@ class BudgetLimit:
         return Budget(self.measure, self.unit)
 
 
-SAFE: Final = (
-    BudgetLimit(Measure.CENTRAL, Unit.PERSON, 4 * NANO, 2 * NANO),
-    BudgetLimit(Measure.ZCDP, Unit.PERSON, 3 * NANO // 10, NANO // 10),  # epsilon 3.93 and 2.15 at delta 1e-6
+SAFE: Final = tuple(
+    BudgetLimit(budget.measure, budget.unit, *limits) for budget, limits in USUAL_LIMITS.items() if budget != LOCAL
 )
 """Limits that a home begins with. A budget that is not here has limit 0: its owner decides first."""
 
@@ -70,20 +67,6 @@ def demand_limits(limits: tuple[BudgetLimit, ...]) -> None:
 def amount_of(text: str | float) -> int:
     """A limit written by a person: 0, or what `nano` reads. Raises `Refused`."""
     return 0 if str(text).strip() in ("0", "0.0") else nano(text)
-
-
-def in_budget(budget: Budget, known: int, epsilon: int) -> int:
-    """The amount for an epsilon that an owner wrote: `known` where that is shown as the same, so that nothing rises
-    unasked."""
-    if budget.measure is not Measure.ZCDP or not epsilon:
-        return epsilon
-    return known if in_epsilon(budget, known) == epsilon else rho_within(epsilon, DELTA)
-
-
-def enough(budget: Budget, known: int, amount: int) -> int:
-    """The least epsilon in hundredths by which an owner allows this amount in place of `known`."""
-    epsilon = in_epsilon(budget, amount)
-    return epsilon if in_budget(budget, known, epsilon) >= amount else epsilon + HUNDREDTH
 
 
 def limits_shown(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[BudgetLimit, ...]:

@@ -48,10 +48,12 @@ PROMISED = (
     ("docs/staff/with-tellers.md", "Try one round with them", "form",
      ("Try one round with them", "made-up people, before anybody is asked")),
     ("docs/staff/with-tellers.md", "answers stay exact, and tellers add them up", "form", ("tellers add them up",)),
-    ("docs/staff/ethics-and-data-protection.md", "the chances of whatever is published", "consent",
+    ("docs/staff/ethics-and-data-protection.md", "any result would be at most FACTOR times as likely", "consent",
      ("the chances of whatever is published", "one in a million more")),
-    ("docs/staff/ethics-and-data-protection.md", "If all tellers work together, they see exact answers", "consent",
-     ("If all of them work together, they see your exact answers",)),
+    ("docs/staff/ethics-and-data-protection.md", "so exact that they may tell who you are", "consent",
+     ("they see your exact answers: without your name, but so exact that they may tell who you are",)),
+    ("docs/staff/ethics-and-data-protection.md", "Do not decide anything about a person by it", "report",
+     ("Decisions about one person, or",)),
 )  # fmt: skip
 """A document, its promise, a screen, and what that screen shows."""
 
@@ -69,8 +71,8 @@ def form() -> str:
     reading = reading_of(fields)
     return environment().get_template("form.html").render(
         draft="d", fields=fields, columns=columns_of(fields), labels=LABELS, column_labels=COLUMN_LABELS,
-        steps=[head for head, _ in STEPS], lacking=reading.lacking, proposed=reading.proposed,
-        belief=reading.belief, tellers_can=tellers_can(spare=False), page=reading.page,
+        steps=[head for head, _ in STEPS], lacking=reading.lacking, page=reading.page, belief=reading.belief,
+        proposed=reading.proposed, tellers_can=tellers_can(spare=False),
         yes_among=lambda _values: "", trial=TRIAL_FIELDS, begun=BEGINNING, table=TABLE,
         cuts_by_itself=lambda _column: "", share=None,
         usual_minimum=USUAL_COHORT, answered=False, edited=False, asked=DryRound(()), linted=None,

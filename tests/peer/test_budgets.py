@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import peer.store.database.store_file
 from anon.errors import Conflict, Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Neighbours, Unit
-from anon.protocols.cost_words import Amount, with_odds
+from anon.protocols.cost_words import Amount, enough, in_budget, with_odds
 from anon.protocols.registry import charge_of
 from peer.cli.steps import with_command
 from peer.rules.advice import Advice
 from peer.rules.consent import Policy, decide, explain, objections
 from peer.rules.ledger import Entry, Ledger
-from peer.rules.limits import SAFE, BudgetLimit, enough, in_budget, limits_shown, with_limit
+from peer.rules.limits import SAFE, BudgetLimit, limits_shown, with_limit
 from peer.store import rows
 from peer.store.store import Store
 from tests.support.clock import START

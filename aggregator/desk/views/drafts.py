@@ -19,7 +19,7 @@ from aggregator.desk.student_page import page_of
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import BeliefOutlook, Outlook
 from aggregator.network.onion_address import onion_addresses
-from aggregator.study.handout import lower_limit
+from aggregator.study.handout import limits_to_change
 from anon.errors import Malformed
 from anon.kit.page.gate import Gate
 from anon.protocols.tellers import PresentedTeller
@@ -97,7 +97,7 @@ class DraftPages(DeskPage):
         tellers = tuple(PresentedTeller(answer.name, answer.words, address) for answer, address in asked)
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=manifest, draft=draft,
-            onion=not is_loopback(self._serving), lower=lower_limit(manifest),
+            onion=not is_loopback(self._serving), lower=limits_to_change(manifest),
             page=evolve(await asyncio.to_thread(page_of, manifest), tellers=tellers),
             has_form=self._drafts.fields(draft) is not None, rehearse=self._rehearsal(draft, manifest),
             asked=asked,

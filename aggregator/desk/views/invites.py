@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 
 from aggregator.desk.views.desk_page import DeskPage, field_of
-from aggregator.study.handout import PLACE, installing, limits, link_table, lower_limit, mail, wheel
+from aggregator.study.handout import PLACE, installing, limits, limits_to_change, link_table, mail, wheel
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused
 from anon.protocols.tellers import presented_tellers
@@ -64,7 +64,7 @@ class InvitePages(DeskPage):
             with_codes=len(links) <= QR_INVITES,
             limits=limits(address, live.manifest, desk=True) if address else "",
             mail=mail(live.manifest, PLACE if own or not links else links[0]),
-            lower=lower_limit(live.manifest),
+            lower=limits_to_change(live.manifest),
             wheel=wheel(),
             installing=installing(live.manifest),
             words=words(live.study),

@@ -28,7 +28,7 @@ from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.rules.counters import STEP
 from aggregator.rules.faults import DatabaseAway
-from aggregator.study.handout import limits, lower_limit, teller_notice
+from aggregator.study.handout import limits, limits_to_change, teller_notice
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.kit.page.gate import DOCUMENT_POLICY, Gate
@@ -91,7 +91,7 @@ class Pages(FormPages, InvitePages, ClassSizePages):
             code=study_code(live.study),
             address=self._address(live),
             limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
-            lower=lower_limit(live.manifest),
+            lower=limits_to_change(live.manifest),
             notice=teller_notice(live.manifest),
             again=self._drafts.of_study(live.study.hex()) is not None,
             most_invites=MOST_INVITES,

@@ -96,6 +96,7 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         *((taken(study.surveys[0], records),) if records else ()),
         _cut(arrangement),
         _promise(study, records),
+        _fewest(arrangement),
         *((_spare(),) if arrangement.has_spare else ()),
         *((_drawn(study.surveys[0]),) if study.surveys[0].kind == MARGINALS else ()),
         *((_belief(study),) if study.surveys[0].kind == SCORES else ()),
@@ -126,6 +127,13 @@ def _cut(arrangement: Arrangement) -> Sentence:
         "It is cut into {count} shares, one for each teller: {tellers}. One share alone shows nothing.",
         count=len(arrangement.tellers),
         tellers=_names(arrangement),
+    )
+
+
+def _fewest(arrangement: Arrangement) -> Sentence:
+    """The least packets of a sum, which are fewer than the members that a study begins with."""
+    return say(
+        "A sum is published of {least} members or more: some may miss their time to send.", least=arrangement.minimum
     )
 
 

@@ -7,9 +7,10 @@ from attrs import evolve
 
 from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.protocols.cost_words import in_budget
 from anon.text.sentences import attributed, say
 from peer.rules.consent import Policy
-from peer.rules.limits import BudgetLimit, amount_of, in_budget, limits_shown, with_limit
+from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
 from peer.store.summaries import parts_of
 from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE

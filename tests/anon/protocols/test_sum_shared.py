@@ -300,14 +300,15 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         assert leaves in lines[0]
         assert "2 shares, one for each teller: “clinic” and “students”" in lines[1]
         assert "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest" in lines[2]
-        assert lines[3] == (
+        assert lines[3] == "A sum is published of 2 members or more: some may miss their time to send."
+        assert lines[4] == (
             "If all of them work together, they see your exact answers: without your name, but so exact that they may "
             "tell who you are."
         )
         (kind,) = part.packet_kinds(study)
         assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
         assert "“clinic” and “students” add them up" in part.summary(study)
-        assert "tellers run on the aggregator's own computer, as in a trial" in lines[4]
+        assert "tellers run on the aggregator's own computer, as in a trial" in lines[5]
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
     assert charge_of(three).condition == f"at least one of the tellers “a”, “b” and “c” {HONEST}"
 

@@ -44,6 +44,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
         leaves,
         "2 shares, one for each teller: “clinic” and “students”",
         "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
+        "A sum is published of 2 members or more: some may miss their time to send.",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
         (
             "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself, "
