@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -142,19 +143,28 @@ def serve(
 
 async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:
     desk = None if asked.desk_port is None else wiring.one("the desk")
-    _demand_free(asked.desk_port or 0)
+    own = {} if asked.onion else {"--port": (asked.host, asked.port)}
+    _demand_free({**own, "--desk-port": (HOST, asked.desk_port or 0)})
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
         await served(aggregator, asked, fellows, desk)
 
 
-def _demand_free(port: int) -> None:
-    """Raises `Refused` where the desk's port is taken, before anything is said to be served."""
-    with socket.socket() as asked:
+def _demand_free(places: Mapping[str, tuple[str, int]]) -> None:
+    """Raises `Refused` that names each port that is taken, by option, before anything is said to be served."""
+    taken = [f"port {port} ({option})" for option, (host, port) in places.items() if not _is_free(host, port)]
+    if taken:
+        are = "is" if len(taken) == 1 else "are"
+        raise Refused(f"{' and '.join(taken)} {are} taken; name another, or 0 for a free one")
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as asked:
         asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            asked.bind((HOST, port))
-        except OSError:
-            raise Refused(f"port {port} is taken; name another with --desk-port, or 0 for a free one") from None
+            asked.bind((host, port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
 
 
 async def served(

@@ -27,6 +27,8 @@ from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 
 PLACE = "{{link}}"
+UNNAMED: Final = "<YOUR OFFICE>"
+"""In the place of a teller's name, which `anonml teller init` refuses as one."""
 """The place of a person's own link in the mail, as programs that merge mails write a column's name."""
 
 DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
@@ -167,7 +169,7 @@ folder to nobody, not to us either, and you make no backup of it.
    sha256sum {wheel()}
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
-   anonml teller init --name "YOUR OFFICE"
+   anonml teller init --name {shlex.quote(UNNAMED)}
 3. Let it serve us, and leave it running. Our key's words, which we also tell
    you by telephone, are {words(bytes.fromhex(self.key))}:
    anonml teller allow {self.key}
@@ -188,8 +190,10 @@ Questions: {self.contact.strip()}
 
     def _trial(self) -> str:
         (name, port), *others = self._seats()
+        named = name in dict(self.tellers)
         rest = "".join(
-            f"{other} writes --port {another} and --home ~/teller-{number}, and its own name, in each line.\n"
+            f"{other[0].upper()}{other[1:]} writes --port {another} and --home ~/teller-{number}, and its own name, "
+            "in each line.\n"
             for number, (other, another) in enumerate(others, 2)
         )
         return f"""Subject: A trial with tellers on one computer
@@ -204,9 +208,9 @@ computer of its own, and we ask again.
 
 {self._plan()}
 On that computer, where the program is installed, each teller types these
-lines. They are for {name}:
+lines. They are for {name}{"" if named else ", by the name that students know"}:
 
-1. anonml teller init --name {shlex.quote(name)} --loopback --port {port} --home ~/teller-1
+1. anonml teller init --name {shlex.quote(name if named else UNNAMED)} --loopback --port {port} --home ~/teller-1
 2. anonml teller allow {self.key} --home ~/teller-1
    Our key's words are {words(bytes.fromhex(self.key))}.
 3. anonml teller serve --home ~/teller-1
@@ -224,7 +228,7 @@ Questions: {self.contact.strip()}
         """Name and port of each teller of a trial: those in the form, and as many more as make two."""
         known = [(name, address.rpartition(":")[2]) for name, address in self.tellers if is_loopback(address)]
         free = (str(port) for port in count(8761) if str(port) not in {port for _, port in known})
-        ordinals = ("FIRST TELLER", "SECOND TELLER")
+        ordinals = ("the first teller", "the second teller")
         return known + [(name, next(free)) for name in ordinals[len(known) :]]
 
     def _plan(self) -> str:

@@ -44,6 +44,8 @@ class Place:
     address: str
 
     def __attrs_post_init__(self) -> None:
+        if set("<>") & set(self.name):
+            raise InvalidValue(f"teller's name: write the name by which people know you in place of {self.name}")
         if not 0 < len(self.name) <= LONGEST_TEXT or fault(self.name):
             raise InvalidValue(f"teller's name: expected a line of at most {LONGEST_TEXT} plain characters")
         if wrong := teller_address_fault(self.address):

@@ -52,7 +52,14 @@ def test_a_teller_is_made_with_an_onion_address_and_keeps_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "words", [["--port", "99"], ["--loopback", "--name", ""], ["--loopback", "--name", "a\x1bb"], ["--name", "x" * 201]]
+    "words",
+    [
+        ["--port", "99"],
+        ["--loopback", "--name", ""],
+        ["--loopback", "--name", "a\x1bb"],
+        ["--name", "x" * 201],
+        ["--loopback", "--name", "<YOUR OFFICE>"],
+    ],
 )
 def test_a_wrong_wish_makes_nothing(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises((Refused, InvalidValue)):

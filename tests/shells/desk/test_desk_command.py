@@ -69,15 +69,19 @@ def test_the_desk_as_a_process(desk: tuple[Path, dict[str, str], subprocess.Pope
     assert said["desk"].partition("token=")[2] not in out + errors and "Traceback" not in errors
 
 
-def test_a_taken_port_of_the_desk_is_told_before_anything_is_served(
+def test_taken_ports_are_told_together_before_anything_is_served(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        words = ["desk", "--desk-port", str(taken.getsockname()[1]), "--port", "0", "--home", str(tmp_path / "home")]
-        with pytest.raises(Refused, match=r"is taken; name another with --desk-port"):
-            application("aggregator", "desk")(args=words, obj=wiring(), standalone_mode=False)
+    with socket.socket() as first, socket.socket() as second:
+        for taken in (first, second):
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+        one, other = (str(taken.getsockname()[1]) for taken in (first, second))
+        both = rf"^port {other} \(--port\) and port {one} \(--desk-port\) are taken;"
+        for port, said in (("0", rf"^port {one} \(--desk-port\) is taken;"), (other, both)):
+            words = ["desk", "--desk-port", one, "--port", port, "--home", str(tmp_path / "home")]
+            with pytest.raises(Refused, match=said):
+                application("aggregator", "desk")(args=words, obj=wiring(), standalone_mode=False)
     assert "serving at" not in capsys.readouterr().out
 
 

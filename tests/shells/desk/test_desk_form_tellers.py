@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,7 @@ from aggregator.desk.form_file import RETENTION_DAYS, length_of, text_of
 from aggregator.lab.dry_round import MEMBERS
 from aggregator.lab.sample_file import sample_columns
 from aggregator.protocols.installed import PROTOCOLS
-from aggregator.study.handout import TellerRequest
+from aggregator.study.handout import UNNAMED, TellerRequest
 from anon.protocols.tellers import presented_tellers, tellers_can
 from anon.study.proposal import REHEARSAL
 from anon.transparency.fingerprint import teller_words, words
@@ -189,7 +190,10 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
             assert "privacy rests on" not in here and "few of them" not in here and f"it takes {length}" in here
         few = await mail(pace="trial", minimum="100", tellers="Student council 127.0.0.1:8761")
         assert "at least 2 people enrol. A sum is made of at least 2 of them" in few
-        assert "SECOND TELLER writes --port 8762" in few
+        assert "The second teller writes --port 8762" in few
+        nobody = await mail(pace="trial", tellers="")
+        assert "They are for the first teller, by the name that students know:" in nobody
+        assert f"--name {shlex.quote(UNNAMED)} --loopback --port 8761" in nobody
         assert "start it again with anonml aggregator desk --onion" in await _at_loopback(app, mail)
 
 
