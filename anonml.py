@@ -88,6 +88,7 @@ PARTS = (
     ("serve", "aggregator.cli.serve:serve"),
     ("the desk", "aggregator.desk.server:serve_desk"),
     ("outlook", "aggregator.lab.planning.outlook:outlook_of"),
+    ("cost of sums", "anon.protocols.installed:declared_epsilon"),
 )
 COMPLETION, HELP, ASKED = "completion", "help", "--help"
 SHELLS = ("bash", "zsh", "fish")

@@ -30,5 +30,6 @@ def made_up(study: Manifest) -> str:
         return ""
     found = planted(study)
     pattern = f"the label “{study.label.name}” goes with “{found}”" if found else "their answers hold no pattern"
-    made = f"This program makes the people of one up: {pattern}, and all else is chance."
-    return f"Its title says that this was a rehearsal. {made}"
+    made = f"Such people are made up by this program: {pattern}, and all else is chance."
+    missed = " A report that finds nothing has missed that pattern." if found else ""
+    return f"Its title says that this was a rehearsal. {made}{missed}"

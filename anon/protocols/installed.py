@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from anon.ldp import NanoEpsilon
+from anon.protocols.cost_words import epsilon_of
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
@@ -13,6 +15,7 @@ from anon.protocols.sum.groups import protocol as groups
 from anon.protocols.sum.masks import protocol as masks
 from anon.protocols.sum.oblivious import protocol as oblivious
 from anon.protocols.trees import protocol as trees
+from anon.study.manifest import Manifest
 
 HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(exact_sums.SHARED)
@@ -21,6 +24,12 @@ OBLIVIOUS: Final = ProtocolParts(oblivious.SHARED)
 GROUPS: Final = ProtocolParts(groups.SHARED)
 TREES: Final = ProtocolParts(trees.SHARED)
 PROTOCOLS: Final = Protocols((HISTOGRAM, SUM, MASKS, OBLIVIOUS, GROUPS, TREES))
+
+
+def declared_epsilon(manifest: Manifest) -> NanoEpsilon:
+    """The one epsilon (1e-9) that every text names, of a manifest as `parse_manifest` reads it. Raises `Malformed` for
+    a study of another program's protocol."""
+    return epsilon_of(PROTOCOLS.carried(manifest))
 
 
 def load_model(path: Path | str) -> PublishedModel:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,8 @@ from anon.teller.news import SHORTEST
 from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
+    from anon.ldp import NanoEpsilon
+    from anon.study.manifest import Manifest
     from anon.teller.home import TellerHome
     from anon.teller.news import News
     from anon.teller.overview import StudyOverview
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
 PORT = 8760
+COST = "cost of sums"
+"""The socket of what names a study's epsilon: a program that serves loads nothing of it."""
 HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
@@ -170,7 +174,7 @@ def refuse(
         raise Refused("expected a key that `anonml teller allow` lists, or a study of `anonml teller status`")
     _leave(opened, studies[0])
     if as_json:
-        status(home, as_json)
+        _print_figures(home)
     else:
         sys.stdout.write(_left(studies[0], home))
 
@@ -182,23 +186,24 @@ def words(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 
 
 @app.command(rich_help_panel=WATCH)
-def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+def status(context: typer.Context, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """The studies that this teller countersigned, how far each of their sums is, and a disk that takes nothing."""
+    from anon.kit.terminal.wiring import wiring_of
     from anon.machine.guard import disk_fault
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
-    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
     if as_json:
-        print_json([study.figures(now) | {"fault": fault} for study in studies])
+        _print_figures(home)
         return
+    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:
         shown = _typed("words", home)
         sys.stdout.write(f"no study yet: staff get name and address, your page the words (`{shown}`)\n")
         return
-    for line in _lines(studies, now):
+    for line in _lines(studies, now, wiring_of(context).all(COST)):
         sys.stdout.write(line + "\n")
 
 
@@ -268,8 +273,20 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
         os.close(held)
 
 
-def _lines(studies: Sequence[StudyOverview], now: float) -> Iterator[str]:
+def _print_figures(home: Path) -> None:
+    from anon.machine.guard import disk_fault
+    from anon.teller.home import existing_home
+    from anon.teller.overview import overview
+
+    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
+    print_json([study.figures(now) | {"fault": fault} for study in studies])
+
+
+def _lines(
+    studies: Sequence[StudyOverview], now: float, costs: Sequence[Callable[[Manifest], NanoEpsilon]] = ()
+) -> Iterator[str]:
     from anon.kit.terminal.foreign import inline, short
+    from anon.ldp import format_epsilon
     from anon.study.features import USUAL_COHORT
     from anon.text.foreign import LONGEST_TOLD, Quoted
     from anon.text.instants import instant
@@ -290,6 +307,9 @@ def _lines(studies: Sequence[StudyOverview], now: float) -> Iterator[str]:
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}; a sum may be of {whole.minimum}, as some may stay away"
         checked = "members' programs check that it keeps the epsilon they read"
+        for cost in costs:
+            with suppress(Malformed):  # of a protocol that this program does not know
+                yield f"  costs epsilon {format_epsilon(cost(manifest))}, as members read"
         yield f"  standard deviation of each teller's noise {noise:.3g}: {checked}"
         yield from _dates(study, now)
         for sum_status in study.sums:

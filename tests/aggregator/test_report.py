@@ -75,7 +75,7 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     assert "It was a trial, and its people may be made up." in " ".join(page.split())
     titled = study_text().replace('title = "Income"', 'title = "Rehearsal: Income"')
     rehearsed = " ".join((await _report(tmp_path / "rehearsed", titled)).split())
-    assert "may be made up" not in rehearsed and "This program makes the people of one up:" in rehearsed
+    assert "may be made up" not in rehearsed and "Such people are made up by this program:" in rehearsed
     assert "the label “income” goes with “sex”, and all else is chance." in rehearsed
     assert "Record-level epsilon (local, pure): <strong>2</strong>" in page
     assert "the odds between any two versions of that person's record move by at most a factor of 7.39." in page

@@ -109,8 +109,7 @@ class DraftPages(DeskPage):
             return ""
         people = rehearsed(self._drafts.fields(draft) or BEGINNING)
         file, home = (shlex.quote(str(path.absolute())) for path in (self._drafts.text_path(draft), self._home))
-        more = f" --people {people}" if people > manifest.cohort.minimum else ""
-        return f"anonml study rehearse {file} --home {home}{more}"
+        return f"anonml study rehearse {file} --home {home} --people {max(people, manifest.cohort.minimum)}"
 
     async def publish(self, request: web.Request) -> web.Response:
         """Publish; the clock of the study starts."""

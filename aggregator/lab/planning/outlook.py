@@ -129,8 +129,8 @@ class BeliefOutlook:
                 "The model starts from your belief, and answers correct it.",
             )
         return (
-            f"With {self.people:,} people you get your own belief back: the answers add almost nothing.",
-            f"From {least} on, at epsilon {self.epsilon:g}, they show if it is wrong as a whole.",
+            f"With {self.people:,} people the model ranks about as your own belief. Its answers may add noise alone.",
+            f"From {least} on, at epsilon {self.epsilon:g}, they show if your belief is wrong as a whole.",
         )
 
     def figures(self) -> dict[str, object]:

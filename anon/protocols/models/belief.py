@@ -61,7 +61,8 @@ class Belief:
             return told, say("The answers contradict what was declared.")
         if self.members < self.enough:
             return told, say(
-                "So few members cannot show that what was declared is wrong as a whole: about {enough} could.",
+                "So few members cannot show that what was declared is wrong as a whole: about {enough} could. The part "
+                "that comes from answers may be noise.",
                 enough=self.enough,
             )
         return (told,)

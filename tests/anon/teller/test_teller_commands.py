@@ -22,6 +22,7 @@ from anon.teller.session import Teller
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.onion_address import onion_fault
+from anonml import wiring
 from tests.support.served_tellers import sum_study
 from tests.support.spare import spared
 from tests.support.sums import manifest_of, signing_key
@@ -160,7 +161,9 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         f"at the latest {instant(study['needed_until'])}",
     ):
         assert part in said
-    assert study["answers_close"] <= table.ends < study["needed_until"]
+    assert study["answers_close"] <= table.ends < study["needed_until"] and "costs epsilon" not in said
+    given = CliRunner().invoke(app, ["status", "--home", str(tmp_path / "home")], obj=wiring(), catch_exceptions=False)
+    assert given.output == said, "a study of no protocol that this program knows"
     assert told("status", "--home", tmp_path / "other") == []
     listed = run("allow", key, "--home", tmp_path / "home")
     assert f"{key} (calls itself “{study['contact']}”; its words: {words(bytes.fromhex(key))})\n" in listed

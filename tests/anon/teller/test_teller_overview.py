@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from anon.ldp import format_epsilon
+from anon.protocols.cost_words import epsilon_of
 from anon.sharing.statements import Disagreed
+from anon.study.manifest import parse_manifest
 from anon.study.proposal import REHEARSAL
-from anon.teller.cli import _lines
+from anon.teller.cli import COST, _lines
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
+from anonml import wiring
 from tests.support.spare import spared
+from tests.support.sums import RULE, TABLES, manifest_of
 
 AB = 0
 
@@ -113,3 +118,14 @@ def test_the_status_says_that_dates_do_not_hold_and_warns_where_a_title_alone_sa
     called = evolve(shown, manifest=evolve(shown.manifest, title=f"{REHEARSAL}Sleep"), members=None)
     assert "the staff call it a rehearsal" in "\n".join(_lines([called], early)) and "call it" not in held
     assert world.tellers
+
+
+def test_the_epsilon_shown_is_the_one_that_members_read(tmp_path: Path) -> None:
+    spared(tmp_path)
+    (shown, _) = overview(tmp_path / "0" / DATABASE)
+    for design in (RULE, TABLES):
+        study = manifest_of(design)
+        bare = evolve(shown, manifest=parse_manifest(study.to_bytes()))
+        costs = wiring().all(COST)
+        (line,) = [line for line in _lines([bare], 0, costs) if "costs epsilon" in line]
+        assert line == f"  costs epsilon {format_epsilon(epsilon_of(study))}, as members read"

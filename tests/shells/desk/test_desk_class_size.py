@@ -25,7 +25,7 @@ async def test_a_class_is_judged_without_tellers_and_with_two(desk: Desk) -> Non
     page = words_of((await desk.get("/class-size?people=300&features=3&epsilon=4")).text)
     assert page.count("300 people") == 3 and page.index("changed at random") < page.index("two tellers add them up")
     assert "expected ROC AUC" in page and "made-up people" in page
-    assert page.index("two tellers add them up") < page.index("With 300 people you get your own belief back")
+    assert page.index("two tellers add them up") < page.index("With 300 people the model ranks about as your own")
     alone = words_of((await desk.get("/class-size?people=300&features=1&epsilon=4")).text)
     assert "own belief" not in alone, "of one column nothing is added up"
 

@@ -100,7 +100,7 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed and "Two tellers are missing" in unnamed
         believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
-        assert believed.count("With 60 people you get your own belief back") == 2, "in its step, and as the forecast"
+        assert believed.count("With 60 people the model ranks about as your") == 2, "in its step, and as the forecast"
         least = re.findall(r"about ([\d,]+) (?:people|members)", believed)
         assert len(least) == 3 and len(set(least)) == 1 and "of 100" not in believed, "consent has the same figure"
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
