@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
-from attrs import field
+from attrs import evolve, field
 
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.models.beside import OwnEnsemble, beside
@@ -58,8 +58,9 @@ _DEFINES = re.compile(
 @frozen
 class Prediction:
     """`probability` is the model's score in [0, 1]. `positive` is its answer, a yes from `threshold` on. It is None
-    where the model was not shown to beat a guess (`PublishedModel.predict`). `moved_by` tells how much each part of the
-    model added. `value`: the predicted number, of a model that predicts one. `values`: what it was predicted from.
+    where the model was not shown to beat a guess (`PublishedModel.predict`), and for an owner of whom no value is
+    known. `moved_by` tells how much each part of the model added. `value`: the predicted number, of a model that
+    predicts one. `values`: what it was predicted from.
     """
 
     who: str
@@ -69,6 +70,11 @@ class Prediction:
     moved_by: tuple[Contribution, ...]
     value: float | None = None
     values: Mapping[str, Value] = field(factory=dict, repr=False)
+
+    @property
+    def unread(self) -> bool:
+        """True if every value is missing: no score of the model's is then a word about this person."""
+        return bool(self.values) and all(value is None for value in self.values.values())
 
 
 async def fetch_model(client: AggregatorClient, hold: Hold, protocols: Protocols = PROTOCOLS) -> PublishedModel:
@@ -166,15 +172,17 @@ def _of_records(model: PublishedModel) -> bool:
 
 def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction:
     """The prediction for the owner, from the owner's tables as they are now, by a child process. A missing
-    value counts as declared. Raises `Refused` for a model of single records."""
+    value counts as declared; where all are missing there is no answer. Raises `Refused` for a model of single records.
+    """
     if _of_records(model):
         raise Refused(
             say("this model predicts for one record, not for a person; give it records as a file, one a row (--people)")
         )
     values = at_once(_request(model, database, as_of, _questions(model)), LONGEST_EVALUATION)
-    return _prediction(
+    found = _prediction(
         model, "you", {feature.name: value for feature, value in zip(model.features, values, strict=True)}
     )
+    return evolve(found, positive=None, value=None) if found.unread else found
 
 
 def own_beside(model: PublishedModel, database: Path, as_of: int, weighted: bool) -> OwnEnsemble:

@@ -182,5 +182,7 @@ def among_few(least: int, admission: str) -> tuple[Sentence, ...]:
     if least >= USUAL_COHORT or admission == "open":
         return ()
     return (say(
-        "This study goes on for you among as few as {least} people. So few are little to hide among.", least=least
+        "This study goes on for you among as few as {least} people. Among so few it is easier to find out which answer "
+        "is yours.",
+        least=least,
     ),)

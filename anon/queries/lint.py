@@ -208,7 +208,7 @@ def lint(query: str, tables: Tables, what: Ours = _QUERY, bounds: Bounds = BOUND
     >>> lint("SELECT max(cups) FROM coffee", {"coffee": ["day", "cups"]})
     >>> lint("SELECT cups FROM diary", {"coffee": ["day", "cups"]})
     Traceback (most recent call last):
-    anon.errors.Malformed: query: does not compile against the declared tables: “no such table: diary”
+    anon.errors.Malformed: query: reads the table “diary”, which is not there
     >>> lint("SELECT random() FROM coffee", {"coffee": ["day", "cups"]})
     Traceback (most recent call last):
     anon.errors.Refused: query: function “random”() is not permitted; permitted are SELECT over declared columns ...
@@ -278,6 +278,9 @@ def _explain(connection: sqlite3.Connection, guard: QueryGuard, explained: str, 
         raise _fault(error, guard.denied, what) from None
 
 
+_LACKS = re.compile(r"no such (?P<kind>table|column): (?P<name>\S+)")
+
+
 def _fault(error: Exception, denied: Sentence | None, what: Ours) -> Exception:
     reason = str(error)
     if denied is not None or reason.startswith(("no such function", "cannot modify")):
@@ -295,6 +298,11 @@ def _fault(error: Exception, denied: Sentence | None, what: Ours) -> Exception:
         return Malformed(say("{what}: the only parameter is :as_of; got another", what=what))
     if "row value misused" in reason:
         return Malformed(say("{what}: expected two columns, the key of a record and its value", what=what))
+    if found := _LACKS.match(reason):
+        name = Quoted(found["name"])
+        if found["kind"] == "table":
+            return Malformed(say("{what}: reads the table {name}, which is not there", what=what, name=name))
+        return Malformed(say("{what}: reads the column {name}, which is not there", what=what, name=name))
     why = Quoted(reason, 200) if reason else say("it is too long or too deep")
     return Malformed(say("{what}: does not compile against the declared tables: {why}", what=what, why=why))
 

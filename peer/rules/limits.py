@@ -24,8 +24,8 @@ def fewer_demanded(before: int, after: int) -> tuple[Sentence, ...]:
     if after >= min(before, USUAL_COHORT):
         return ()
     return (say(
-        "You lower the fewest people to be among from {before} to {after}. That holds for every study that you join "
-        "from now on, until you raise it again. So few are little to hide among.",
+        "You lower your limit from {before} people to {after}. That holds for every study that you join from now on, "
+        "until you raise it again. Among so few people it is easier to find out which answer is yours.",
         before=before,
         after=after,
     ),)

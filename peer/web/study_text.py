@@ -76,8 +76,11 @@ def sendings(study: Study, outbox: Sequence[OutboxEntry], now: float) -> tuple[S
         return ()
     manifest = study.manifest
     if not study.draws:
+        said = say("which of these windows is yours is drawn at random after enrolment closes")
+        if len(manifest.windows) == 1:
+            said = say("all that you send leaves within it, at random times")
         return tuple(
-            Sending(window, now >= window.closes, say("which window is yours is drawn after enrolment closes"))
+            Sending(window, now >= window.closes, said)
             for window in manifest.windows
         )
     decided = {queued.slot: queued for queued in outbox}

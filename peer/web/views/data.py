@@ -53,6 +53,9 @@ async def upload(request: web.Request) -> web.Response:
     for name in site.jobs.unfinished("look-"):
         site.forget(name)
     key = await site.staging.take(part.filename or "", _pieces(part))
+    if (instead := fields.get("instead", "")) in site.copies():
+        site.forget(f"look-{instead}")
+        site.staging.drop(instead)
     return site.onward(request, f"/data/preview/{key}?back={back if back in _PLACES else ''}")
 
 
@@ -209,12 +212,10 @@ def _sets_budget(request: web.Request) -> bool:
 
 
 def after_fault(request: web.Request) -> str:
-    """Where to go on after a fault: the form or the file to correct, or the study; empty for the front page."""
+    """Where to go on after a fault: the form or the file to correct; empty for the front page."""
     site = request.app[SITE]
     if request.path.startswith("/budget"):
         return "/budget"
-    if request.path.endswith(("/report", "/prediction")):
-        return request.path.rpartition("/")[0]
     if not request.path.startswith("/data/"):
         return ""
     if request.method == "POST" and request.path != UPLOAD:

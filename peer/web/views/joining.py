@@ -22,7 +22,7 @@ from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated, records_in
-from peer.rules.consent import Policy, explain, is_short, time_to_send
+from peer.rules.consent import ConsentSheet, Policy, explain, is_short, time_to_send
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.letters_words import about_letters
 from peer.rules.lifecycle import LAST
@@ -162,11 +162,11 @@ def asking(site: Site, fields: Mapping[str, object]) -> str:
 @routes.get("/invite/{study}")
 async def consent(request: web.Request) -> web.StreamResponse:
     """Everything to know before a yes."""
-    site = request.app[SITE]
+    site, study = request.app[SITE], request.app[SITE].study_of(request)
+    if _joined(site, study) or (study not in site.invites and _known(site, study)):
+        site.invites.pop(study, None)
+        return site.onward(request, f"/study/{study.hex()}", say("You have answered this study already."))
     invite = site.invite_of(request)
-    if _joined(site, invite.study):
-        del site.invites[invite.study]
-        return site.onward(request, f"/study/{invite.study.hex()}", say("You have answered this study already."))
     fetched = await site.manifest(invite)
     if not fetched.done():
         return site.waiting(request, say("Fetching the study from the aggregator"))
@@ -194,12 +194,33 @@ async def consent(request: web.Request) -> web.StreamResponse:
         cost=sheet.cost,
         meter=meter(ledger, sheet.charge.budget),
         qr_text=study_code(invite.study),
-        central=await site.threads.asked(_central, manifest) if sheet.charge.budget == LOCAL else (),
+        central=await site.threads.asked(_central, sheet) if sheet.charge.budget == LOCAL else (),
         window=time_to_send(manifest),
         short=is_short(manifest),
         own_minimum=_own_minimum(site.reach.policy()),
         among=among(sheet.minimum_cohort, sheet.admission),
         place=f"/invite/{invite.study.hex()}",
+    )
+
+
+@routes.get("/study/{study}/agreed")
+async def agreed(request: web.Request) -> web.Response:
+    """The terms that the owner said yes to, from the stored manifest."""
+    site = request.app[SITE]
+    stored = site.reach.store.study(site.study_of(request))
+    manifest, policy, ledger = stored.manifest, site.reach.policy(), site.reach.budget()
+    sheet = await site.threads.asked(explain, manifest, policy, ledger, site.now(), "", None, current().code)
+    return site.page(
+        request,
+        "agreed.html",
+        study=stored,
+        sheet=sheet,
+        words=await site.threads.asked(consent_words, manifest),
+        letters=about_letters(manifest),
+        warning=other_words,
+        kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
+        local=sheet.charge.budget == LOCAL,
+        place=f"/study/{stored.study.hex()}",
     )
 
 
@@ -226,8 +247,7 @@ async def answered(request: web.Request) -> web.Response:
     await site.peer.join(invite, await form_whole(request, "epsilon", "epsilon"))
     site.invites.pop(invite.study, None)
     return site.onward(request, f"/study/{invite.study.hex()}", say(
-        "You take part. Your enrolment leaves by itself. Keep this program running until your packet is sent; it may "
-        "be closed and started again meanwhile.",
+        "You take part. Your enrolment leaves by itself.",
     ))
 
 
@@ -244,6 +264,10 @@ def _where(invite: Invite, manifest: Manifest) -> str:
     return ", ".join(manifest.addresses) if invite.address in manifest.addresses else invite.address
 
 
+def _known(site: Site, study: bytes) -> bool:
+    return any(status.study == study for status in site.reach.status())
+
+
 def _joined(site: Site, study: bytes) -> bool:
     return any(status.study == study and status.state not in LAST for status in site.reach.status())
 
@@ -255,9 +279,9 @@ def _own_answers(manifest: Manifest, site: Site) -> tuple[tuple[OwnAnswer, ...],
     return (*own_answers(manifest, record), label), too_few_records(manifest, records_in(record))
 
 
-def _central(manifest: Manifest) -> tuple[str, ...]:
-    """The statement for the fewest members with whom the study goes on."""
-    fewest = Batch((manifest.cohort.minimum,) * manifest.packets, say(
-        "members, the fewest with whom this study goes on",
+def _central(sheet: ConsentSheet) -> tuple[str, ...]:
+    """The statement for the fewest members with whom the study goes on for its owner."""
+    fewest = Batch((sheet.minimum_cohort,) * sheet.packets, say(
+        "members, the fewest with whom this study goes on for you",
     ))
-    return in_words(account(manifest, fewest))
+    return in_words(account(sheet.manifest, fewest))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aiohttp import web
 
 from anon.accounting.statement import Accounting, for_owner
@@ -43,10 +45,11 @@ async def home(request: web.Request) -> web.Response:
         return site.page(request, "welcome.html")
     now, ledger = site.now(), site.reach.budget()
     limits = limits_shown(ledger, site.reach.policy().limits)
+    stored = [site.reach.store.study(status.study) for status in statuses]
     coming = [
         (status.title, window)
-        for status in statuses
-        for window in sendings(site.reach.store.study(status.study), status.slots, now)
+        for study, status in zip(stored, statuses, strict=True)
+        for window in sendings(study, status.slots, now)
         if not window.over
     ]
     coming.sort(key=lambda each: each[1].window.opens)
@@ -55,6 +58,7 @@ async def home(request: web.Request) -> web.Response:
         "home.html",
         active=[status for status in statuses if status.state not in LAST],
         ended=[status for status in statuses if status.state in LAST],
+        reported=() if site.paired else await site.threads.asked(_reported, stored, now),
         states=STATES,
         invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
         asking=asking,
@@ -65,6 +69,12 @@ async def home(request: web.Request) -> web.Response:
         pauses=PAUSES,
         place="/",
     )
+
+
+def _reported(stored: Sequence[Study], now: float) -> set[bytes]:
+    """The studies whose report can be asked for."""
+    known = (study for study in stored if not study.refused)
+    return {study.study for study in known if _results(study, now)[0] is Results.OUT}
 
 
 def _title(site: Site, study: bytes) -> str:

@@ -215,14 +215,30 @@ async def test_a_yes_reserves_and_asks_nothing_more(page: Visited) -> None:
     assert (one.state, one.reserved) == (State.CONSENTED, page.aggregator.manifest.epsilon)
     again = await page.submit("/", "/link", link=page.aggregator.invite.link())
     assert again.url.endswith(page.study) and "answered this study already" in again.words
+    assert (await page.get(page.invite)).url.endswith(page.study), "a bookmark of the question leads to the study"
+
+
+async def test_what_was_agreed_to_can_be_read_again(page: Visited) -> None:
+    await joined(page)
+    assert f'href="{page.study}/agreed"' in (await page.get(page.study)).text
+    page.server.site.invites.clear()
+    got = await page.get(page.study + "/agreed")
+    manifest = page.aggregator.manifest
+    for said in (
+        "You said yes to this study", manifest.title, manifest.contact, "Your age.", "SELECT cups FROM person",
+        "Epsilon 2 of your lifetime budget", "Of people with your answer, about ",
+        f"With fewer than {page.peer.store.study(page.aggregator.study).minimum_cohort} members",
+    ):  # fmt: skip
+        assert said in got.words, said
+    assert "Decide by the odds" not in got.words and 'name="answer"' not in got.text
 
 
 async def test_a_yes_says_to_keep_the_program_running(page: Visited) -> None:
     await looked(page)
     got = await page.submit(page.invite, page.invite, answer="yes")
-    assert got.words.count("Keep this program running until your packet is sent") == 2, (
-        "the notice, and the study's page"
-    )
+    assert got.words.count("Keep this program running until your packet is sent") == 1
+    assert "You take part. Your enrolment leaves by itself." in got.words
+    assert "all that you send leaves within it" in got.words, "there is one window, and nothing is drawn"
 
 
 async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> None:
@@ -231,6 +247,11 @@ async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> No
     assert "(20 people, set by the program at the start) stops this study for you if fewer enrol" in first
     assert f'href="/budget?question={page.aggregator.study.hex()}#minimum_cohort"' in first
     assert "as few as" not in first
+    words = (await page.get(page.invite)).words
+    among = words.partition("Who you are among With fewer than 20 members nothing of yours is sent")[2]
+    fewest = page.aggregator.manifest.cohort.minimum
+    assert f"That is your own limit. The study itself needs {fewest} members" in among
+    assert f"{fewest} members, the fewest" not in among and "At least 20" not in words
 
 
 @pytest.mark.slow
@@ -240,7 +261,7 @@ async def test_a_lowered_limit_warns_of_all_studies_and_leads_back_to_the_questi
     place = f"/budget?question={page.aggregator.study.hex()}"
     assert f'href="{page.invite}"' in (await page.get(place)).text
     asked = await page.submit(place, "/budget", minimum_cohort="3")
-    assert "to be among from 20 to 3. That holds for every study" in asked.words
+    assert "You lower your limit from 20 people to 3. That holds for every study" in asked.words
     assert page.peer.policy().minimum_cohort == 20
     done = await page.post("/budget", asked.form("/budget") | {"sure": "yes"})
     first = done.words.partition("All details")[0]
@@ -423,6 +444,21 @@ async def test_a_file_can_be_dropped_and_is_gone(page: Visited) -> None:
     assert "Nothing was imported" in got.words and "secret" not in page.server.site.tables()
     assert not [one for one in page.home.path.rglob("*") if "secret" in one.name]
     assert (await page.get(place)).status == 400
+
+
+async def test_copies_are_told_apart_and_another_file_takes_the_place_of_a_wrong_one(page: Visited) -> None:
+    await page.upload("first.csv", b"steps\n5\n")
+    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+    await page.get(page.invite)
+    wrong = await page.upload("wrong.csv", b"shoes,size\nred,41\n")
+    shown = (await page.get("/data")).words
+    assert "Look at “first.csv”" in shown and "Remove the copy of “wrong.csv”" in shown
+    data = aiohttp.FormData(quote_fields=False)
+    for key, value in wrong.form("/data/upload").items():
+        data.add_field(key, value)
+    data.add_field("file", b"age,cups,tired\n31,none,0\n", filename="right.csv", content_type="text/csv")
+    await page.post("/data/upload", {}, data)
+    assert set(page.server.site.copies().values()) == {"first.csv", "right.csv"}
 
 
 async def test_rows_can_be_added_to_a_table(page: Visited) -> None:

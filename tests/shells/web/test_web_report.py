@@ -70,6 +70,8 @@ async def test_the_report_is_one_click_away_once_the_study_has_ended(page: Visit
     page.aggregator.publish("report", REPORT)
     before = len(page.aggregator.gets)
     assert "Read the report" in (await page.get(page.study)).words and len(page.aggregator.gets) == before
+    front = (await page.get("/")).words
+    assert front.index("Sleep and coffee") < front.index("The report is here") < front.index("Join a study")
     got = await _read(page)
     assert "We found nothing & say so." in got.words and '<rect class="bar" width="7" height="4">' in got.text
     assert "as staff published it" in got.words and got.text.count("<title>") == 1 and ".bar { fill" in got.text

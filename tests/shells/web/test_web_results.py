@@ -90,6 +90,18 @@ async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(pag
     assert "score for you" in await _predicted(page)
 
 
+async def test_a_silent_aggregator_is_asked_again_by_the_same_button(page: Visited) -> None:
+    await joined(page)
+    page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
+    place = page.study + "/prediction"
+    page.aggregator.deaf.add("heads")
+    failed = await page.submit(place, place)
+    assert failed.status == 502 and "Try again" in failed.words
+    page.aggregator.deaf.clear()
+    await page.post(place, failed.form(place))
+    assert "score for you" in (await page.get(place)).words
+
+
 @pytest.mark.parametrize(("shown", "warned"), [(True, False), (False, True), (None, False)])
 async def test_a_model_that_was_not_shown_to_beat_guessing_says_so_first(
     page: Visited, shown: bool | None, warned: bool
@@ -117,7 +129,9 @@ async def test_what_the_model_reads_and_the_data_lack_is_named(tmp_path: Path) -
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
         await page.submit(page.invite, page.invite, answer="yes", unready="person")
         page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
-        assert "no such table: person" in await _predicted(page)
+        words = await _predicted(page)
+        assert "reads the table “person”, which is not there" in words and "no such table" not in words
+        assert "No answer" in words and "says nothing about you" in words and "score for you" not in words
 
 
 # Evidence
