@@ -113,6 +113,7 @@ def render(found: Findings, charts: Sequence[str], old: str = "") -> str:
         UTILITY: utility(found, charts), directions_page.SECTION: directions_page.directions(OUT / "directions.json"),
         baselines_page.SECTION: baselines_page.baselines(OUT / "baselines.json"),
         rule_page.SECTION: rule_page.rule(OUT / "rule.json"),
+        rule_page.LOCAL_SECTION: rule_page.local(OUT / "rule-local.json"),
     }  # fmt: skip
     parts += [told or text.splitlines()[0] for text, told in others.items()]
     parts.append(ERRATA)

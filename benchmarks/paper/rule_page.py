@@ -66,7 +66,12 @@ def _cells(row: Figure, columns: Sequence[str] = ("tables", "none", *COLUMNS)) -
     return [*found, *(f"{number(row, name):.3f}" if name in row else "" for name in said)]
 
 
-def local(kept: Mapping[str, Any]) -> str:
+def local(path: Path) -> str:
+    """As `rule`, of the rule of answers that perturb."""
+    return local_section(json.loads(path.read_text("utf-8"))) if path.exists() else ""
+
+
+def local_section(kept: Mapping[str, Any]) -> str:
     """The section of what `benchmarks.rule_local` kept."""
     rows: Sequence[Figure] = kept["rows"]
     head = ["data", "people", "rule: right", "third", "wrong", "none"]
@@ -86,6 +91,6 @@ def local(kept: Mapping[str, Any]) -> str:
 def put(kept: Path, page: Path, title: str = TITLE) -> None:
     """Write the section of this title into the page: in place of the one that is there, or before the errata."""
     old = rf"{re.escape(title)}\n.*?(?=\n## )"
-    made = local(json.loads(kept.read_text("utf-8"))) if title == LOCAL else rule(kept)
+    made = local(kept) if title == LOCAL else rule(kept)
     text = re.sub(old, "", page.read_text("utf-8"), flags=re.DOTALL)
     page.write_text(text.replace(LAST, f"{made}\n\n{LAST}").replace("\n\n\n", "\n\n"), encoding="utf-8")

@@ -252,4 +252,4 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     assert "exact numbers in sealed shares" in page
     assert b"exact numbers in sealed shares" in as_page(page.encode(), "Report", "above")
     assert ("was not tested against noise" in page) is (design == GRADIENT)
-    assert ("The model" in page) and ("What moves a prediction" in page or "Weight" in page)
+    assert ("The model" in page) and ("What moves a prediction" in page or "weight</th>" in page)
