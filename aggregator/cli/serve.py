@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -36,6 +34,7 @@ from anon.kit.terminal.progress import on_one_line
 from anon.kit.terminal.wiring import Wiring, wiring_of
 from anon.machine.clock import Leaps
 from anon.machine.guard import Guard
+from anon.machine.ports import is_free
 from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
 from anon.transparency.fingerprint import words
@@ -151,20 +150,10 @@ async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wirin
 
 def _demand_free(places: Mapping[str, tuple[str, int]]) -> None:
     """Raises `Refused` that names each port that is taken, by option, before anything is said to be served."""
-    taken = [f"port {port} ({option})" for option, (host, port) in places.items() if not _is_free(host, port)]
+    taken = [f"port {port} ({option})" for option, (host, port) in places.items() if not is_free(host, port)]
     if taken:
         are = "is" if len(taken) == 1 else "are"
         raise Refused(f"{' and '.join(taken)} {are} taken; name another, or 0 for a free one")
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as asked:
-        asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            asked.bind((host, port))
-        except OSError as error:
-            return error.errno != errno.EADDRINUSE
-    return True
 
 
 async def served(

@@ -24,7 +24,8 @@ from typing import TypeVar
 from aiohttp import web
 from attrs import define, field
 
-from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Unreachable
+from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Refused, Unreachable
+from anon.machine.ports import is_free
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving import quiet_http
@@ -199,6 +200,11 @@ async def serve(
 async def _at_loopback(service: Service, address: str, ready: Callable[[str], None]) -> None:
     host, _, port = address.rpartition(":")
     limits = open_to_all(UPLOAD_SECONDS)
+    if not is_free(host.strip("[]"), int(port)):
+        raise Refused(
+            f"port {port}, at which studies name this teller, is taken: stop what listens there. If no study names it "
+            "yet, make another: `anonml teller init` with another --port and --home"
+        )
     runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port), find=service.call, limits=limits)
     try:
         ready(address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,15 @@ def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: p
     assert "teller Library serving at 127.0.0.1:8762" in run("serve", "--home", tmp_path)
     with pytest.raises(Refused, match="go with --name"):
         run("serve", "--loopback", "--home", tmp_path)
+
+
+def test_a_taken_port_says_how_a_teller_is_made_anew(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(Refused, match=f"port {port}, at which .* with another --port and --home"):
+            run("serve", "--name", "Library", "--loopback", "--port", str(port), "--home", tmp_path / "home")
 
 
 def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
