@@ -142,8 +142,9 @@ def serve(
 
 async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:
     desk = None if asked.desk_port is None else wiring.one("the desk")
-    own = {} if asked.onion else {"--port": (asked.host, asked.port)}
-    _demand_free({**own, "--desk-port": (HOST, asked.desk_port or 0)})
+    if asked.desk_port is not None:
+        own = {} if asked.onion else {"--port": (asked.host, asked.port)}
+        _demand_free({**own, "--desk-port": (HOST, asked.desk_port)})
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
         await served(aggregator, asked, fellows, desk)
 

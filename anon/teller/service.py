@@ -10,6 +10,7 @@ depends on the noise.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import tempfile
@@ -24,7 +25,7 @@ from typing import TypeVar
 from aiohttp import web
 from attrs import define, field
 
-from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Refused, Unreachable
+from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Unreachable
 from anon.machine.ports import is_free
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
@@ -201,10 +202,8 @@ async def _at_loopback(service: Service, address: str, ready: Callable[[str], No
     host, _, port = address.rpartition(":")
     limits = open_to_all(UPLOAD_SECONDS)
     if not is_free(host.strip("[]"), int(port)):
-        raise Refused(
-            f"port {port}, at which studies name this teller, is taken: stop what listens there. If no study names it "
-            "yet, make another: `anonml teller init` with another --port and --home"
-        )
+        made = "one that no study names yet is made anew: `anonml teller init` with another --port and --home"
+        raise OSError(errno.EADDRINUSE, f"{address}, at which studies name this teller, is taken; {made}")
     runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port), find=service.call, limits=limits)
     try:
         ready(address)

@@ -42,8 +42,8 @@ async def test_a_rule_is_calibrated_corrected_published_and_made_again_by_the_au
         assert f"Of this model {100 - heard} % is what staff declared beforehand of 2 features, and {heard} %" in first
         assert "cannot show that what was declared is wrong as a whole: about" in first
         assert f"{100 - heard} % as staff declared it, and {heard} % from answers" in report and heard < 50
-        assert "<figcaption>age: mostly what was declared" in report, "of cups nothing was declared"
-        assert "cups: mostly" not in report and "where answers say little" not in report
+        assert "<figcaption><bdi>age</bdi>: mostly what was declared" in report, "of cups nothing was declared"
+        assert "<bdi>cups</bdi>: mostly" not in report and "where answers say little" not in report
         forged = json.loads(bodies["model", 0])
         forged["belief"]["heard"] = 1.0
         spelled = json.dumps(forged, sort_keys=True, separators=(",", ":")).encode() + b"\n"

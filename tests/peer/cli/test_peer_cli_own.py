@@ -200,7 +200,7 @@ def test_commands_that_only_read_make_no_home(command: Command, model: Path, tmp
 def test_budget_shows_the_owners_limits(command: Command) -> None:
     shown = command("budget", "--per-study", "1.5", "--minimum-cohort", "7").out
     told = " ".join(command("budget", "--minimum-cohort", "6").err.split())
-    assert "from 7 to 6. That holds for every study" in told and "--minimum-cohort 7` raises it again" in told
+    assert "from 7 people to 6. That holds for every study" in told and "--minimum-cohort 7` raises it again" in told
     assert "may cost 1.5 (--per-study)" in shown and "at least 7 people (--minimum-cohort)" in shown
 
 
