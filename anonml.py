@@ -157,7 +157,10 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         known = ", ".join([*COMMANDS, COMPLETION, HELP])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
-    _command(name, rest)(args=rest, prog_name=f"anonml {name}", obj=wiring())
+    try:
+        _command(name, rest)(args=rest, prog_name=f"anonml {name}", obj=wiring())
+    finally:
+        gc.collect()  # a home in a cycle closes its database, whose log would stay beside it
     return 0
 
 
