@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import ceil, lcm, log10, sqrt
 from typing import Final
 
-from anon.errors import Malformed
+from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, Mechanism, NanoEpsilon, build
 from anon.protocols.categories import directions
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
@@ -33,6 +33,8 @@ MOST_HEARD, FEWEST_HEARD = Fraction(11, 20), Fraction(1, 4)
 """The largest and the smallest part of the members that answer about the score."""
 FINDING, SIDED, LABELS = Fraction(1, 20), Fraction(1, 20), Fraction(7, 100)
 """The parts that find the middle, tell their side of it, and answer about the label alone."""
+MOST_SUMS: Final = 100_000
+"""Different sums of declared directions, at most: a peer makes an answer of each beforehand."""
 CLIP: Final = 1.5
 MIDDLE_ERROR: Final = 0.8
 """The prior standard deviation of the middle, around 0."""
@@ -52,11 +54,16 @@ class DeclaredSums:
 
     @staticmethod
     def of(features: Sequence[Feature]) -> DeclaredSums:
-        """Of the features that have a direction."""
+        """Of the features that have a direction. Raises `InvalidValue` if they have more than `MOST_SUMS` sums."""
         told = tuple(feature for feature in features if feature.expects)
         numbers = [directions(feature) for feature in told]
         whole = lcm(*(number.denominator for own in numbers for number in own))
         parts = tuple(tuple(int(number * whole) for number in own) for own in numbers)
+        if sum(max(own) - min(own) for own in parts) >= MOST_SUMS:
+            raise InvalidValue(
+                f"features: their declared directions have more than {MOST_SUMS:,} sums; write as many cuts for one as "
+                "for another, or leave directions out"
+            )
         return DeclaredSums(told, parts, whole * sqrt(max(1, len(told))))
 
     @property
@@ -119,11 +126,16 @@ def check(study: Manifest) -> None:
     asked = [survey for survey in study.surveys if survey.kind in (MIDDLE, SIDE, SCORE)]
     if not asked:
         return
-    names = DeclaredSums.of(study.features).names
+    try:
+        sums = DeclaredSums.of(study.features)
+    except InvalidValue:
+        raise Malformed("manifest: its rule has more sums than a program can answer; do not take part") from None
+    if any(feature.binned_privately for feature in sums.features):
+        raise Malformed("manifest: its rule adds up a feature whose cuts are not known; do not take part")
     if sorted(survey.kind for survey in asked) != sorted((MIDDLE, SIDE, SCORE)) or len(study.slots) != 1:
         raise Malformed("manifest: a rule asks for its middle, a side and a score, once each; do not take part")
     for survey in asked:
-        if survey.features != names:
+        if survey.features != sums.names:
             raise Malformed(say(
                 "survey {survey}: its features are not those of which staff expect something; do not take part",
                 survey=survey.survey,

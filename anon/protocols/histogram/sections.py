@@ -10,6 +10,7 @@ from attrs import field
 
 from anon.errors import InvalidValue
 from anon.protocols.histogram.forms import MOST_SIGNS
+from anon.protocols.histogram.ruled import DeclaredSums
 from anon.study.features import demand_features, one_of
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
 from anon.values import frozen
@@ -121,6 +122,7 @@ def _demand_rule(proposal: Proposal) -> None:
         raise InvalidValue("design.asks: the rule needs at least two features that say what they expect")
     if proposal.binned:
         raise InvalidValue(f"design.asks: the rule needs declared cuts; {', '.join(proposal.binned)} have none")
+    DeclaredSums.of(proposal.features)
     if proposal.schedule.binning < 1:
         raise InvalidValue("schedule.binning: required, because the middle of the declared score is found first")
 

@@ -18,14 +18,14 @@ from aggregator.protocols.additive.learner import declared_direction
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import BitTally, NoisyMoments, gather
 from aggregator.protocols.additive.ruled import ScoreTallies, SideEvidence, SideTally, believed, evidence_of
-from anon.errors import Malformed
+from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, RawCategory, build, nano
 from anon.protocols.contract import Record
 from anon.protocols.histogram.answers import SumMap, answer_map
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.protocols.histogram.describe import odds, packet_kinds
 from anon.protocols.histogram.one_bit import LEVELS, chance_of, feature_signs, random_size, rounded
-from anon.protocols.histogram.ruled import DeclaredSums, enough_for, heard, middle
+from anon.protocols.histogram.ruled import MOST_SUMS, DeclaredSums, check, enough_for, heard, middle
 from anon.protocols.histogram.thresholds import RoundCounts, body, needs, parse
 from anon.protocols.models.tables import from_json
 from anon.protocols.registry import check_study, protocol_of
@@ -126,6 +126,21 @@ def test_a_peer_refuses_questions_about_other_features_or_no_middle() -> None:
         with pytest.raises(Malformed):
             surveys = [evolve(one, parameters=parameters) if one == score else one for one in manifest.surveys]
             check_study(evolve(manifest, surveys=tuple(surveys)))
+
+
+def test_a_rule_of_more_sums_than_a_peer_answers_beforehand_is_refused() -> None:
+    """Numbers of bins without a common divisor make millions of different sums of a few features."""
+    manifest = published()
+    age = manifest.feature("age")
+    many = tuple(evolve(age, name=f"age{bins}", cuts=tuple(range(20, 19 + bins))) for bins in (12, 14, 18, 20, 24))
+    assert len(DeclaredSums.of(many[:3]).sums) <= MOST_SUMS
+    with pytest.raises(InvalidValue, match="more than 100,000 sums"):
+        DeclaredSums.of(many)
+    with pytest.raises(Malformed, match="more sums than a program can answer"):
+        check(evolve(manifest, features=(*manifest.features, *many)))
+    unknown = evolve(age, cuts=(), bins=3)
+    with pytest.raises(Malformed, match="whose cuts are not known"):
+        check(evolve(manifest, features=tuple(unknown if one == age else one for one in manifest.features)))
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
