@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,33 @@ def _noting_collection(seen: list[bool], application: Callable[..., Any]) -> Cal
         return application(*given)
 
     return noted
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_home_in_a_cycle_is_closed_when_its_command_ends(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Else its database's log stays beside it, where garbage happens not to be looked for."""
+    closed: list[str] = []
+
+    class Home:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            closed.append("closed")
+
+    def command(**_: object) -> None:
+        Home()
+        if fails:
+            raise SystemExit(1)
+
+    monkeypatch.setattr(anonml, "_command", lambda name, rest: command)
+    gc.disable()
+    try:
+        with nullcontext() if not fails else pytest.raises(SystemExit):
+            anonml._run(["peer", "status"])
+        assert closed == ["closed"]
+    finally:
+        gc.enable()
 
 
 # Names for programs
