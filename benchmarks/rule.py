@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import sqrt
@@ -53,6 +53,7 @@ from benchmarks.data import data_folder
 from benchmarks.declared import SETS, DataSet
 from benchmarks.directions import SEED, people_of, rule_auc, signs_of, study_of
 from benchmarks.figures import OUT, Figure, publish
+from benchmarks.paper.findings import number
 from benchmarks.paper.rule_page import RULE, put
 
 PEERS = (100, 300, 500, 1000, 2000)
@@ -207,57 +208,64 @@ def measure(world: World, peers: int, trials: int, shuffles: int) -> Figure:
 
 def missed(row: Figure, learner: Mapping[str, float], against: Mapping[str, float]) -> list[str]:
     """The bars that a learner misses in a cell, in words. Given are its AUC and share of contradictions by signs."""
-    name, peers, faults = str(row["set"]), int(_number(row, "peers")), []
+    name, peers, faults = str(row["set"]), int(number(row, "peers")), []
 
     def demand(told: str, value: float, least: float) -> None:
         if round(value, 4) < round(least, 4):
             faults.append(f"{name}, {peers:,}: {told} {value:.4f}, expected {least:.4f}")
 
-    demand("right, beside the rule", learner["right"], _number(row, "rule") - BELOW_RULE)
+    demand("right, beside the rule", learner["right"], number(row, "rule") - BELOW_RULE)
     demand("right", learner["right"], BARS.get((name, peers), 0.0))
     if peers >= 1000:
-        demand("right, beside tables", learner["right"], _number(row, "tables") - BELOW_TABLES)
+        demand("right, beside tables", learner["right"], number(row, "tables") - BELOW_TABLES)
     if peers >= 2000:
         for kind, less in BELOW_NONE.items():
-            demand(f"{kind}, beside none", learner[kind], _number(row, "none") - less)
+            demand(f"{kind}, beside none", learner[kind], number(row, "none") - less)
         demand("wrong, found", against["wrong"], FOUND)
         demand("right, not contradicted", 1 - against["right"], 1 - FALSE)
         if "null_against" in row:
-            demand("nothing to find, not contradicted", 1 - _number(row, "null_against"), 1 - FALSE)
+            demand("nothing to find, not contradicted", 1 - number(row, "null_against"), 1 - FALSE)
     return faults
 
 
 def faults_of(row: Figure) -> tuple[list[str], list[str]]:
     """Those of the calibrated rule, and those of a constant learner, which finds nothing out."""
     own = missed(
-        row, {kind: _number(row, kind) for kind in KINDS}, {kind: _number(row, f"against_{kind}") for kind in KINDS}
+        row, {kind: number(row, kind) for kind in KINDS}, {kind: number(row, f"against_{kind}") for kind in KINDS}
     )
-    rule = {"right": _number(row, "rule"), "third": _number(row, "rule_third"), "wrong": _number(row, "rule_wrong")}
+    rule = {"right": number(row, "rule"), "third": number(row, "rule_third"), "wrong": number(row, "rule_wrong")}
     return own, missed(row, rule, dict.fromkeys(KINDS, 0.0))
 
 
-def _number(row: Figure, name: str) -> float:
-    return float(str(row[name]))
-
-
-def main() -> int:
-    """Measure every cell; 1 if the calibrated rule misses a bar."""
-    parser = argparse.ArgumentParser(description="The calibrated rule beside the rule and beside tables.")
+def measured(
+    description: str, shuffles: int, of_set: Callable[[World, argparse.Namespace], Callable[[int], Figure]]
+) -> tuple[list[Figure], Figure]:
+    """Every cell that the command line asks for, and how it was measured. `of_set` gives what measures a set's cell
+    with so many people; `shuffles` are as many as are usual."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=data_folder, required=True)
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--shuffles", type=int, default=2000)
+    parser.add_argument("--shuffles", type=int, default=shuffles)
     parser.add_argument("--sets", nargs="+", default=[one.name for one in SETS])
     parser.add_argument("--peers", type=int, nargs="+", default=list(PEERS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[Figure] = []
     for of in (one for one in SETS if one.name in options.sets):
-        world = World.read(of, options.data)
+        measure_cell = of_set(World.read(of, options.data), options)
         for peers in options.peers:
-            rows.append(measure(world, peers, options.trials, options.shuffles))
+            rows.append(measure_cell(peers))
             print(rows[-1], file=sys.stderr, flush=True)
+    return rows, {"trials": options.trials, "shuffles": options.shuffles, "seed": SEED}
+
+
+def main() -> int:
+    """Measure every cell; 1 if the calibrated rule misses a bar."""
+    rows, about = measured(
+        "The calibrated rule beside the rule and beside tables.", 2000,
+        lambda world, options: lambda peers: measure(world, peers, options.trials, options.shuffles),
+    )  # fmt: skip
     own, constant = ([fault for row in rows for fault in faults_of(row)[of]] for of in (0, 1))
-    about: Figure = {"trials": options.trials, "shuffles": options.shuffles, "seed": SEED}
     publish("rule", rows, {**about, "missed": len(own), "missed_by_a_constant": len(constant)})
     put(OUT / "rule.json", RULE)
     print("".join(f"missed: {fault}\n" for fault in own), end="")

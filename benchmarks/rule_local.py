@@ -15,8 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 import numpy as np
@@ -34,12 +33,12 @@ from aggregator.protocols.additive.ruled import CONTRADICTED, ScoreTallies, Side
 from anon.protocols.histogram.asked import SCORE, SIDE
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.models.tables import Model
-from benchmarks.data import data_folder
 from benchmarks.declared import SETS
 from benchmarks.directions import SEED, people_of, study_of
 from benchmarks.figures import OUT, Figure, publish
+from benchmarks.paper.findings import number
 from benchmarks.paper.rule_page import LOCAL, RULE, put
-from benchmarks.rule import KINDS, PEERS, THIRDS, Signs, World, scores_of
+from benchmarks.rule import KINDS, THIRDS, Signs, World, measured, scores_of
 
 NAME = "rule-local"
 BELOW_RULE, BELOW_NONE = 0.01, {"third": 0.04, "wrong": 0.02}
@@ -112,49 +111,37 @@ def missed(rows: Sequence[Figure]) -> list[str]:
         if round(value, 4) < round(least, 4):
             faults.append(f"{told} {value:.4f}, expected {least:.4f}")
 
-    for peers in sorted({int(_number(row, "peers")) for row in rows}):
+    for peers in sorted({int(number(row, "peers")) for row in rows}):
         of = [row for row in rows if row["peers"] == peers]
-        right, rule = (float(np.mean([_number(row, name) for row in of])) for name in ("right", "rule"))
+        right, rule = (float(np.mean([number(row, name) for row in of])) for name in ("right", "rule"))
         demand(f"{peers:,}: right, the mean over sets,", right, rule - BELOW_RULE)
     for row in (row for row in rows if row["peers"] == LARGE):
         name = f"{row['set']}, {LARGE:,}:"
         for kind, less in BELOW_NONE.items():
-            demand(f"{name} {kind}, beside none", _number(row, kind), _number(row, "none") - less)
-        demand(f"{name} wrong, found", _number(row, "against_wrong"), FOUND)
-        demand(f"{name} right, not contradicted", 1 - _number(row, "against_right"), 1 - FALSE)
+            demand(f"{name} {kind}, beside none", number(row, kind), number(row, "none") - less)
+        demand(f"{name} wrong, found", number(row, "against_wrong"), FOUND)
+        demand(f"{name} right, not contradicted", 1 - number(row, "against_right"), 1 - FALSE)
         if "null_against" in row:
-            demand(f"{name} nothing to find, not contradicted", 1 - _number(row, "null_against"), 1 - FALSE)
+            demand(f"{name} nothing to find, not contradicted", 1 - number(row, "null_against"), 1 - FALSE)
     return faults
 
 
-def _number(row: Figure, name: str) -> float:
-    return float(str(row[name]))
+def _of_set(world: World, options: argparse.Namespace) -> Callable[[int], Figure]:
+    people, _ = people_of(world.of, options.data)
+    return lambda peers: measure(world, people, peers, options.trials, options.shuffles)
 
 
 def main() -> int:
     """Measure every cell; 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description="The local rule beside the rule and beside one-bit packets.")
-    parser.add_argument("--data", type=data_folder, required=True)
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--shuffles", type=int, default=2500)
-    parser.add_argument("--sets", nargs="+", default=[one.name for one in SETS])
-    parser.add_argument("--peers", type=int, nargs="+", default=list(PEERS))
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows: list[Figure] = []
-    for of in (one for one in SETS if one.name in options.sets):
-        world, (people, _) = World.read(of, options.data), people_of(of, options.data)
-        for peers in options.peers:
-            rows.append(measure(world, people, peers, options.trials, options.shuffles))
-            print(rows[-1], file=sys.stderr, flush=True)
+    rows, about = measured("The local rule beside the rule and beside one-bit packets.", 2500, _of_set)
     kept = OUT / f"{NAME}.json"
     before = json.loads(kept.read_text("utf-8"))["rows"] if kept.exists() else []
-    measured = {(row["set"], row["peers"]) for row in rows}
-    rows += [row for row in before if (row["set"], row["peers"]) not in measured]
+    new = {(row["set"], row["peers"]) for row in rows}
+    rows += [row for row in before if (row["set"], row["peers"]) not in new]
     order = [one.name for one in SETS]
-    rows.sort(key=lambda row: (order.index(str(row["set"])), _number(row, "peers")))
+    rows.sort(key=lambda row: (order.index(str(row["set"])), number(row, "peers")))
     faults = missed(rows)
-    publish(NAME, rows, {"trials": options.trials, "shuffles": options.shuffles, "seed": SEED, "missed": len(faults)})
+    publish(NAME, rows, {**about, "missed": len(faults)})
     put(kept, RULE, LOCAL)
     print("".join(f"missed: {fault}\n" for fault in faults), end="")
     return 1 if faults else 0

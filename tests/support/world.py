@@ -85,6 +85,13 @@ def study_text(
     return questions(age=bins, answers=(">50K", "<=50K")) + rest + schedule + cover
 
 
+def directed(asks: str) -> str:
+    """The study of one-bit packets that asks this, of whose two features staff declare the directions."""
+    text = study_text("bits").replace('asks = "bits"', f'asks = "{asks}"')
+    declared = text.replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
+    return declared.replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
+
+
 class FakePeer:
     """One honest member: enrols, takes its credential, makes sealed packets."""
 

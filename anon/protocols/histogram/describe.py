@@ -22,7 +22,7 @@ from anon.protocols.words import (
 )
 from anon.study.manifest import Manifest, Survey
 from anon.text.foreign import Quoted
-from anon.text.sentences import Sentence, listed, say, say_many
+from anon.text.sentences import Figure, Sentence, listed, say, say_many
 
 
 def summary(manifest: Manifest) -> Sentence:
@@ -134,20 +134,17 @@ def _rounding(survey: Survey) -> str:
 
 def _odds_of_bit(survey: Survey) -> Sentence:
     built = survey.build()
+    kept: dict[str, float | Figure] = {
+        "true": built.p / SCALE, "other": built.q / SCALE, "epsilon": format_epsilon(built.epsilon)
+    }  # fmt: skip
     if survey.kind == MIDDLE:
         return say(
             "One plus or minus about how far your features point to a yes: rounded at random first, then kept with "
-            "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.",
-            true=built.p / SCALE,
-            other=built.q / SCALE,
-            epsilon=format_epsilon(built.epsilon),
+            "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.", **kept
         )
     return say(
         "One plus or minus about one of your categories and the label: rounded at random first, then kept with "
-        "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.",
-        true=built.p / SCALE,
-        other=built.q / SCALE,
-        epsilon=format_epsilon(built.epsilon),
+        "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.", **kept
     )
 
 

@@ -34,7 +34,7 @@ from anon.protocols.resolve import resolve
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey, Window
 from tests.support.protocols import parse_manifest, parse_proposal
-from tests.support.world import study_text
+from tests.support.world import directed, study_text
 
 TRIALS = 3000
 MOST = FALSE_ALARM + 3 * (FALSE_ALARM * (1 - FALSE_ALARM) / TRIALS) ** 0.5
@@ -116,12 +116,7 @@ def test_the_chance_is_that_of_a_normal_beyond() -> None:
     assert one.chance == pytest.approx([0.5 * math.erfc(0.15 / error / 2**0.5)])
 
 
-STUDY = (
-    study_text("bits")
-    .replace('asks = "bits"', 'asks = "score"')
-    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
-    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
-)
+STUDY = directed("score")
 
 
 def published(text: str = STUDY) -> Manifest:

@@ -32,15 +32,10 @@ from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.study.manifest import Manifest, Survey
 from tests.support.protocols import parse_manifest, parse_proposal
-from tests.support.world import study_text
+from tests.support.world import directed
 
 KRR = build("krr", 2, nano("1"))
-STUDY = (
-    study_text("bits")
-    .replace('asks = "bits"', 'asks = "rule"')
-    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
-    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
-)
+STUDY = directed("rule")
 
 
 def published(text: str = STUDY) -> Manifest:
