@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 
 from attrs import frozen
 
@@ -160,8 +160,9 @@ def even_cuts(column: FormColumn) -> Iterator[float]:
     """The range in equal parts, as exact sums look for no cuts, each to two digits of a part's width. None where range
     or bins cannot be read."""
     low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
-    if not isinstance(low, str) and not isinstance(high, str) and isinstance(bins, int) and low < high:
-        width = (high - low) / bins
+    if isinstance(low, str) or isinstance(high, str) or not isinstance(bins, int) or bins < 2:
+        return
+    if 0 < (width := (high - low) / bins) < inf:
         yield from (round(low + width * part, 1 - floor(log10(width))) for part in range(1, min(bins, MAX_BINS)))
 
 

@@ -15,7 +15,7 @@ from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
-from aggregator.desk.form_file import RETENTION_DAYS, length_of, text_of
+from aggregator.desk.form_file import RETENTION_DAYS, even_cuts, length_of, text_of
 from aggregator.lab.dry_round import MEMBERS
 from aggregator.lab.sample_file import sample_columns
 from aggregator.protocols.installed import PROTOCOLS
@@ -41,6 +41,20 @@ def _believed(**changed: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("low", "high", "bins", "cuts"), [
+    ("0", "14", "3", [4.7, 9.3]), ("-1", "1", "2", [0]), ("0", "9", "0", []), ("0", "9", "1", []), ("9", "0", "3", []),
+    ("4", "4", "3", []), ("a", "9", "3", []), ("0", "9", "x", []), ("0", "5e-324", "3", []),
+    ("-1e308", "1e308", "2", [0]),
+])  # fmt: skip
+def test_even_cuts_are_of_any_text_that_somebody_types(low: str, high: str, bins: str, cuts: list[float]) -> None:
+    (hours, *_) = form.columns_of(_fields_of_hours(low=low, high=high, bins=bins))
+    assert list(even_cuts(hours)) == cuts
+
+
+def _fields_of_hours(**typed: str) -> dict[str, str]:
+    return {**form.fields_of({}), "c0_name": "hours", **{f"c0_{name}": text for name, text in typed.items()}}
+
+
 def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them() -> None:
     linted = lint_text(text_of(fields()))
     assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
