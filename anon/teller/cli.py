@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from anon.teller.news import News
     from anon.teller.overview import StudyOverview
 
+    Cost = Callable[[Manifest], NanoEpsilon]
+
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
 PORT = 8760
@@ -193,8 +195,9 @@ def status(context: typer.Context, home: HomeOption = DEFAULT_HOME, as_json: Jso
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
+    costs = wiring_of(context).all(COST)
     if as_json:
-        _print_figures(home)
+        _print_figures(home, costs)
         return
     studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
     if fault:
@@ -203,7 +206,7 @@ def status(context: typer.Context, home: HomeOption = DEFAULT_HOME, as_json: Jso
         shown = _typed("words", home)
         sys.stdout.write(f"no study yet: staff get name and address, your page the words (`{shown}`)\n")
         return
-    for line in _lines(studies, now, wiring_of(context).all(COST)):
+    for line in _lines(studies, now, costs):
         sys.stdout.write(line + "\n")
 
 
@@ -273,18 +276,26 @@ def _leave(home: TellerHome, study: StudyOverview) -> None:
         os.close(held)
 
 
-def _print_figures(home: Path) -> None:
+def _print_figures(home: Path, costs: Sequence[Cost] = ()) -> None:
+    from anon.ldp import NANO
     from anon.machine.guard import disk_fault
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
     studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
-    print_json([study.figures(now) | {"fault": fault} for study in studies])
+    found = [next(_epsilons(study.manifest, costs), None) for study in studies]
+    known = [{} if epsilon is None else {"epsilon": epsilon / NANO} for epsilon in found]
+    print_json([study.figures(now) | cost | {"fault": fault} for study, cost in zip(studies, known, strict=True)])
 
 
-def _lines(
-    studies: Sequence[StudyOverview], now: float, costs: Sequence[Callable[[Manifest], NanoEpsilon]] = ()
-) -> Iterator[str]:
+def _epsilons(manifest: Manifest, costs: Sequence[Cost]) -> Iterator[NanoEpsilon]:
+    """The one epsilon that members read; none of a protocol that this program does not know."""
+    for cost in costs:
+        with suppress(Malformed):
+            yield cost(manifest)
+
+
+def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] = ()) -> Iterator[str]:
     from anon.kit.terminal.foreign import inline, short
     from anon.ldp import format_epsilon
     from anon.study.features import USUAL_COHORT
@@ -307,9 +318,8 @@ def _lines(
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}; a sum may be of {whole.minimum}, as some may stay away"
         checked = "members' programs check that it keeps the epsilon they read"
-        for cost in costs:
-            with suppress(Malformed):  # of a protocol that this program does not know
-                yield f"  costs epsilon {format_epsilon(cost(manifest))}, as members read"
+        for epsilon in _epsilons(manifest, costs):
+            yield f"  costs epsilon {format_epsilon(epsilon)}, as members read"
         yield f"  standard deviation of each teller's noise {noise:.3g}: {checked}"
         yield from _dates(study, now)
         for sum_status in study.sums:

@@ -12,7 +12,7 @@ from anon.protocols.cost_words import epsilon_of
 from anon.sharing.statements import Disagreed
 from anon.study.manifest import parse_manifest
 from anon.study.proposal import REHEARSAL
-from anon.teller.cli import COST, _lines
+from anon.teller.cli import COST, _epsilons, _lines
 from anon.teller.home import DATABASE
 from anon.teller.overview import OVER, StudyOverview, by_time, overview
 from anonml import wiring
@@ -129,3 +129,4 @@ def test_the_epsilon_shown_is_the_one_that_members_read(tmp_path: Path) -> None:
         costs = wiring().all(COST)
         (line,) = [line for line in _lines([bare], 0, costs) if "costs epsilon" in line]
         assert line == f"  costs epsilon {format_epsilon(epsilon_of(study))}, as members read"
+        assert [*_epsilons(bare.manifest, costs)] == [epsilon_of(study)], "of --json"
