@@ -78,7 +78,7 @@ def test_every_answer_is_total_and_costs_the_same_bytes() -> None:
     assert [chance_of(asked(manifest)[MIDDLE], level) for level in (0, LEVELS - 1)] == [0, SCALE]
 
 
-def test_the_same_vectors_leave_whatever_staff_declare_and_every_question_costs_epsilon() -> None:
+def test_every_question_costs_epsilon_whatever_staff_declare() -> None:
     """Search over all records of every question: the largest ratio of a report's chances is that of the mechanism, with
     right signs and with turned ones."""
     for text in (STUDY, STUDY.replace("expects = 1", "expects = -1").replace("[-1, 1]", "[1, -1]")):
