@@ -59,7 +59,7 @@ def plan(
     """
     from aggregator.lab.planning.exact_sums import summed, without_tellers
     from aggregator.lab.planning.letters import with_rounds
-    from aggregator.lab.planning.outlook import TOO_SMALL, Outlook, outlook_of_plan, outlook_of_score
+    from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.study_file import chart as draw
@@ -86,7 +86,6 @@ def plan(
         plan = plan_of(choice.proposal, seed)
         outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place, assumed)
         sums = _beside(written, choice, seed, place, assumed)
-        score = outlook_of_score(proposal, outlook, seed, place, assumed)
         progress.advance(task)
         around = survey_of_choices(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place, assumed
@@ -105,14 +104,13 @@ def plan(
             "tried": [forecast.figures() for forecast in choice.forecasts],
             "around": [planned.best.figures() for planned in around],
             "outlook": outlook.figures(),
-            "score": score.figures() if isinstance(score, Outlook) else score,
             "sum": {"refused": sums} if isinstance(sums, str) else sums.figures(),
         })
         return
     console = Terminal()
     _show_choice(console, choice, outlook)
     _show_beside(console, choice.best, sums, epsilon)
-    console.print(_closing(score), soft_wrap=True)
+    console.print(_OPTIMISTIC, soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
@@ -166,10 +164,6 @@ def _show_rounds(manifest: Manifest, people: int, as_json: bool) -> None:
         console.print(line, soft_wrap=True)
 
 
-_SCORE = (
-    "A declared score may need far fewer people, where you expect much that is true. It makes no model and answers one "
-    'question: is what you expect true here? Write asks = "score" under [design] for it.'
-)
 _OPTIMISTIC = (
     "Made-up studies differ in how much there is to find, as real ones do: the interval says more than its middle. "
     "With last year's data as a CSV file, `--data FILE.csv` forecasts from it."
@@ -223,14 +217,6 @@ def _show_beside(console: Terminal, best: Forecast, sums: Beside | str, epsilon:
     console.print(table)
     for line in sums.sentences(epsilon):
         console.print(line, soft_wrap=True)
-
-
-def _closing(score: Outlook | str | None) -> str:
-    """The last words: the declared score where a model cannot be had, and how far to trust the figures."""
-    if score is None:
-        return _OPTIMISTIC
-    told = score if isinstance(score, str) else " ".join(score.sentences())
-    return f"{_SCORE} {told}\n{_OPTIMISTIC}"
 
 
 def _cell(forecast: Forecast, too_small: bool) -> str:

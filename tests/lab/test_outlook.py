@@ -115,28 +115,3 @@ def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
 def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
     said = " ".join(Outlook(100, 1.0, 0.6, 0.5, 0.7, shown, enough).sentences())
     assert says in said and ("raise epsilon" in said) == (shown < 0.9)
-
-
-def test_a_study_of_the_score_has_an_outlook_of_its_own_and_plan_offers_it(tmp_path: Path) -> None:
-    """Offered where the group is too small for a model and directions are declared; without them nothing is said of
-    it."""
-    told = EXAMPLE.read_text("utf-8").replace('ensemble = "soft"', 'classifier = "additive"\nscore_share = 0').replace(
-        "bins = 3 ", "cuts = [10, 40]\nexpects = 1 "
-    ).replace('missing = "never"', 'missing = "never"\nexpects = [-1, 0, 1]')
-    scored = lint_text(told.replace("binning_share = 0.1", 'asks = "score"\nbinning_share = 0.1'))
-    assert scored.ok, scored.faults
-    few = with_outlook(scored).outlook
-    assert few is not None and few.of_score and few.auc > 0.6, "made-up people lean as staff expect"
-    assert "that what you expect is true" in few.sentences()[1] and "fewer features" not in " ".join(few.sentences())
-    assert scored.manifest is not None and scored.proposal is not None
-    expected = forecast(scored.manifest.to_bytes(), few.people)
-    assert expected.outlook == few and expected.table_auc is None
-    many = outlook_of(scored.proposal, scored.manifest, 20_000)
-    assert many is not None and many.shown > 0.5 > few.shown
-    for text, offered in ((told, True), (EXAMPLE.read_text("utf-8"), False)):
-        file = tmp_path / f"{offered}.toml"
-        file.write_text(text, "utf-8")
-        words = ["plan", str(file), "--epsilon", "1", "--cohort", "60", "--only", "--populations", "2"]
-        done = CliRunner().invoke(application("study"), words, obj=wiring(), catch_exceptions=False)
-        assert done.exit_code == 0 and ("A declared score may need far fewer people" in done.output) == offered
-        assert ("The answers said in" in done.output.replace("\n", " ")) == offered
