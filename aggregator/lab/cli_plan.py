@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,13 +13,13 @@ from rich.table import Table
 
 from aggregator.compute import HELP, Compute
 from aggregator.protocols.installed import PROTOCOLS
-from anon.errors import Malformed, Refused
+from anon.errors import InvalidValue, Malformed, Refused
 from anon.kit.terminal.options import JsonOption, print_json
 from anon.kit.terminal.printing import Terminal, styled
 
 if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside
-    from aggregator.lab.planning.outlook import Outlook
+    from aggregator.lab.planning.outlook import BeliefOutlook, Outlook
     from aggregator.lab.planning.plan import DesignChoice
     from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.trials import Forecast
@@ -59,7 +60,7 @@ def plan(
     """
     from aggregator.lab.planning.exact_sums import summed, without_tellers
     from aggregator.lab.planning.letters import with_rounds
-    from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
+    from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_belief, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.study_file import chart as draw
@@ -84,7 +85,9 @@ def plan(
         if populations is not None:
             choice = settled(choice, proposal, seed, place, assumed)
         plan = plan_of(choice.proposal, seed)
-        outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place, assumed)
+        outlook = outlook_of_belief(plan.manifest, people) or outlook_of_plan(
+            plan, proposal, people, epsilon, choice.best, seed, place, assumed
+        )
         sums = _beside(written, choice, seed, place, assumed)
         progress.advance(task)
         around = survey_of_choices(
@@ -108,7 +111,9 @@ def plan(
         })
         return
     console = Terminal()
-    _show_choice(console, choice, outlook)
+    _show_choice(console, choice, outlook, "made-up people" if data is None else "last year's people")
+    for line in _of_rule(proposal, choice, data is None):
+        console.print(line, soft_wrap=True)
     _show_beside(console, choice.best, sums, epsilon)
     console.print(_OPTIMISTIC, soft_wrap=True)
     if around:
@@ -184,13 +189,33 @@ def _beside(written: Proposal, choice: DesignChoice, seed: int, place: Compute, 
         return str(fault)
 
 
-def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook) -> None:
+def _of_rule(proposal: Proposal, choice: DesignChoice, made_up: bool) -> Iterator[str]:
+    """Of a study that declares two directions: how far the rule's figures can be trusted, or why it has none."""
+    from aggregator.lab.planning.candidates import DECLARED_RULE, ruled
+    from aggregator.lab.planning.population import RIGHT
+
+    if sum(bool(feature.expects) for feature in proposal.features) < 2:
+        return
+    if all(forecast.design != DECLARED_RULE for forecast in choice.forecasts):
+        try:
+            ruled(proposal, choice.best.epsilon)
+        except InvalidValue as fault:
+            yield f'The declared rule (asks = "rule"): not for this study as it stands. {fault}'
+        return
+    yield 'The declared rule (asks = "rule") publishes what you expect as a model, and answers correct it.'
+    if made_up:
+        yield (
+            f"Its figures take each thing that you expect to be true with a chance of {RIGHT:.0%}. Leave out `expects` "
+            "where you are less sure, and plan again."
+        )
+
+
+def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook | BeliefOutlook, whose: str) -> None:
     """Every design that was tried, the best first, and the verdict on it."""
     table = Table(*_HEADINGS)
     for forecast in choice.forecasts:
         best = styled("[bold]→[/] {design}", design=forecast.design)
         table.add_row(best if forecast is choice.best else forecast.design, *_figures(forecast))
-    whose = "last year's people" if outlook.from_file else "made-up people"
     heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, {whose}:"
     console.print(heading)
     console.print(table)

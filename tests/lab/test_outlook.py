@@ -15,11 +15,17 @@ from aggregator.desk.editor import lint_text, with_outlook
 from aggregator.lab import cli_plan
 from aggregator.lab.planning import trials
 from aggregator.lab.planning.forecast import forecast
-from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.lab.planning.outlook import BeliefOutlook, Outlook, outlook_of
 from aggregator.lab.planning.population import Assumptions, tells
 from aggregator.lab.planning.trials import worlds_of
+from aggregator.lab.simulation.simulate import NO_KEYS
+from anon.errors import Refused
+from anon.protocols.histogram.ruled import enough_for
+from anon.protocols.resolve import resolve
+from anon.study.manifest import Manifest
 from anonml import application, wiring
-from tests.support.protocols import load_proposal
+from tests.support.protocols import load_proposal, parse_proposal
+from tests.support.world import directed
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +36,10 @@ EXAMPLE = Path(__file__).parents[2] / "aggregator" / "study" / "study.toml"
 def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of the populations: the figures are coarser, and still the same wherever they are told."""
     monkeypatch.setattr(trials, "POPULATIONS", 10)
+
+
+def published(text: str) -> Manifest:
+    return resolve(parse_proposal(text), NO_KEYS, 0, lambda below: 0)
 
 
 def _json(*words: str) -> dict[str, object]:
@@ -115,3 +125,14 @@ def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
 def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
     said = " ".join(Outlook(100, 1.0, 0.6, 0.5, 0.7, shown, enough).sentences())
     assert says in said and ("raise epsilon" in said) == (shown < 0.9)
+
+
+def test_lint_says_of_a_local_rule_the_size_that_consent_says(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(directed("rule"), "utf-8")
+    linted, manifest = with_outlook(lint_text(file.read_text("utf-8"))), published(directed("rule"))
+    enough = enough_for(manifest)
+    assert linted.outlook == BeliefOutlook(manifest.cohort.minimum, 2.0, enough)
+    assert _json("lint", str(file))["people_enough"] == enough
+    with pytest.raises(Refused, match=f"From about {enough:,} people on"):
+        forecast(manifest.to_bytes(), 2)

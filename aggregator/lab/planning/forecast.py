@@ -35,7 +35,7 @@ class ModelOutlook:
 def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
     """Simulate the study with so many people; the outlook is that of `study lint` for as many.
 
-    Raises `Refused` for a linear model and a calibrated rule.
+    Raises `Refused` for a linear model and a declared rule.
     """
     manifest = PROTOCOLS.manifest(manifest_bytes)
     if is_linear(manifest):
@@ -44,7 +44,8 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
             "model ranks"
         )
     if belief := outlook_of_belief(manifest, people):
-        raise Refused(f"a calibrated rule is not tried on made-up people. {' '.join(belief.sentences())}")
+        told = " ".join(belief.sentences())
+        raise Refused(f"made-up people lean as staff expect, so a declared rule is not tried on them. {told}")
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)

@@ -18,6 +18,7 @@ from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
+from anon.protocols.histogram.ruled import enough_for, has_rule
 from anon.protocols.sortition import has_board
 from anon.protocols.sum.describe import enough_members, promised
 from anon.protocols.sum.rule import SCORES
@@ -96,7 +97,7 @@ class Outlook:
 
 @frozen
 class BeliefOutlook:
-    """Of a calibrated rule, whose model ranks as what staff believe at any size. `enough`: from about so many people
+    """Of a declared rule, whose model ranks as what staff believe at any size. `enough`: from about so many people
     on, answers show if that is wrong as a whole. Consent and report say the same figure."""
 
     people: int
@@ -128,10 +129,11 @@ class BeliefOutlook:
 
 
 def outlook_of_belief(study: Manifest, people: int | None = None) -> BeliefOutlook | None:
-    """Of a calibrated rule, for so many people or for its minimum; None for any other study. At once."""
-    if study.surveys[0].kind != SCORES:
-        return None
-    return BeliefOutlook(people or study.cohort.minimum, sum_epsilon(study), enough_members(study))
+    """Of a declared rule, for so many people or for its minimum; None for any other study. At once."""
+    people = people or study.cohort.minimum
+    if has_rule(study):
+        return BeliefOutlook(people, study.epsilon / NANO, enough_for(study))
+    return BeliefOutlook(people, sum_epsilon(study), enough_members(study)) if study.surveys[0].kind == SCORES else None
 
 
 def outlook_of(
@@ -141,7 +143,7 @@ def outlook_of(
 
     `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
     linear model, for which no people are made up, and for a study whose members write, which no lab simulates. A
-    calibrated rule is not tried: see `BeliefOutlook`.
+    declared rule is not tried: see `BeliefOutlook`.
     """
     if belief := outlook_of_belief(manifest, people):
         return belief
