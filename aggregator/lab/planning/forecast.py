@@ -45,7 +45,7 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         )
     if belief := outlook_of_belief(manifest, people):
         told = " ".join(belief.sentences())
-        raise Refused(f"made-up people lean as staff expect, so a declared rule is not tried on them. {told}")
+        raise Refused(f"made-up people lean as staff expect: a forecast of a declared rule would repeat that. {told}")
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
