@@ -6,8 +6,7 @@ Each study is the one that `study plan` chooses without seeing the data. `plan`:
 are declared. Directions, ranges and cuts are those of `benchmarks.declared`. All fits of a trial read the same packets:
 without directions, with the `right` signs, with a `third` of them turned around, and with all turned (`wrong`). Scored
 is the ROC AUC on people who were no peers; `rule`: that of the sum of the declared signs, which asks nobody. `shown`:
-the share of studies whose model is said to beat a guess; `ece`: the calibration error. `shown_score`: the share of
-studies in which the declared score would say that what staff expect is true here.
+the share of studies whose model is said to beat a guess; `ece`: the calibration error.
 
 Every trial is kept in benchmarks/out/directions.jsonl as soon as it is done, and a further run goes on from there: a
 trial's chance depends on its cell and number alone. A row is the mean over all of its cell's trials that are kept, so
@@ -44,14 +43,11 @@ from aggregator.lab.simulation.evaluation import calibration_error, roc_auc
 from aggregator.lab.simulation.people import FeatureColumn as Asked
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, collect
-from aggregator.protocols.additive.declared_score import ScoreEstimate, mean_sign, score_test
 from aggregator.protocols.additive.learner import fit
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import gather
 from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.additive.reconstruct import Floats
-from anon.ldp import SCALE, build, nano
-from anon.protocols.histogram.declared import SHARES, far_centre
 from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal
 from benchmarks.data import data_folder
@@ -66,8 +62,6 @@ PEERS = (300, 1000, 2000, 5000, 0)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIGNS = ("none", "right", "third", "wrong")
 MOST_SCORED = 4000
-SCORED = 3000
-"""Studies of the declared score."""
 POPULATIONS = 8
 """Made-up populations that a design is chosen on; more would change few choices and take most of the time."""
 GOAL_GAIN, GOAL_LOSS, GOAL_WRONG = 0.04, 0.003, 0.03
@@ -178,28 +172,6 @@ def declared_sum(of: DataSet, people: People) -> Floats:
     return total
 
 
-def shown_by_score(cell: Cell, people: People) -> float:
-    """The share of studies of the same size and epsilon in which the declared score says that what staff expect is true
-    (`aggregator.protocols.additive.declared_score`). A report of a random person is a plus with one chance, so that
-    the counts of `SCORED` studies are drawn at once."""
-    generator = cell.generator(0, 2)
-    labels = generator.permutation(people.labels) if cell.shuffled else people.labels
-    score = np.where(declared_sum(cell.of, people) > 0, 1.0, -1.0)
-    mechanism = build("krr", 2, nano(cell.epsilon))
-    near = round(cell.of.base_rate * SCALE)
-    far = far_centre(near)
-    found: list[ScoreEstimate] = []
-    for signs, at, share in zip((score, score, np.ones(1)), (near, far, near), SHARES, strict=True):
-        centre = at / SCALE
-        scale = max(centre, 1 - centre)
-        plus = float((1 + signs * (labels - centre) / scale).mean() / 2)
-        asked = round(share * (cell.peers or len(people)))
-        told = plus * mechanism.p / SCALE + (1 - plus) * mechanism.q / SCALE
-        found.append(mean_sign(mechanism, generator.binomial(asked, told, SCORED), asked, scale))
-    chances = score_test(found[0], found[1], found[2], (far - near) / SCALE).chance
-    return float((chances <= LEVEL).mean())
-
-
 def one_trial(cell: Cell, plan: Plan, people: People, test: People, trial: int) -> dict[str, dict[str, float]]:
     """AUC, calibration error and chance under noise alone, with each kind of signs, from the same packets."""
     size = min(cell.peers or len(people), len(people))
@@ -287,8 +259,8 @@ def missed(rows: Sequence[Figure], shuffled: bool, trials: int) -> list[str]:
     faults = []
     if shuffled:
         most = FALSE_ALARM + 3 * sqrt(FALSE_ALARM * (1 - FALSE_ALARM) / trials)
-        alarms = [(row, kind) for row in rows for kind in ("shown_right", "shown_score") if _number(row[kind]) > most]
-        return [f"{_name(row)}: false alarms, {kind} {row[kind]}" for row, kind in alarms]
+        alarms = [row for row in rows if _number(row["shown_right"]) > most]
+        return [f"{_name(row)}: false alarms, shown_right {row['shown_right']}" for row in alarms]
     for row in rows:
         loss, error = _number(row["none"]) - _number(row["right"]), _number(row["right_gain_se"])
         if loss > GOAL_LOSS + 2 * error:
@@ -338,7 +310,7 @@ def main() -> int:
                 for cuts in (False, True):
                     cell = Cell(of, peers, epsilon, cuts, options.shuffled)
                     row = measure(cell, data, options.trials, OUT / "directions.jsonl")
-                    rows.append(row | {"rule": rule, "shown_score": round(shown_by_score(cell, data[0]), 4)})
+                    rows.append(row | {"rule": rule})
                     print(rows[-1], file=sys.stderr, flush=True)
     add_gains(rows)
     publish("directions-shuffled" if options.shuffled else "directions", rows, {"trials": options.trials, "seed": SEED})

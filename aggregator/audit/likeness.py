@@ -13,11 +13,6 @@ def read_result(body: bytes | str) -> Any:
     return read_json(body)
 
 
-def score_of(model: Any) -> Any:
-    """The declared score of a model, if it is one."""
-    return model.get("score") if isinstance(model, dict) else None
-
-
 def alike(published: Any, recomputed: Any) -> bool:
     """Equal, but for the last digits that another machine's arithmetic may give."""
     if isinstance(published, dict) and isinstance(recomputed, dict):

@@ -25,13 +25,16 @@ BEGINNING: Mapping[str, str] = {
     "pace": "", "read": "", "adds": "", "tellers": "",
 }
 """`pace`: `TRIAL`, or nothing for a real study. `read`: a sentence about the sample that was read. `people`: how many
-are expected, for the forecast alone. `adds`: `TELLERS`, or nothing for answers that are changed at random."""
+are expected, for the forecast alone. `adds`: `TELLERS`, `BELIEF`, or nothing for answers that are changed at random."""
 TRIAL = "trial"
 TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "5m", "collect": "2m"}
 """Begins a study on one computer, whose peers are started by hand. Each can be changed."""
 MOST_REHEARSED = 150
 """A forecast for a whole year does not make a rehearsal last for hours."""
-TELLERS = "tellers"
+TELLERS, BELIEF = "tellers", "belief"
+"""With `BELIEF` answers are changed at random, and the model starts from what staff believe."""
+BELIEVED = 2
+"""So many columns at least, of which staff say which way they point, make a belief."""
 PROPOSED_BELOW = 1_000
 """With fewer people the form proposes tellers (docs/staff/class-size.md)."""
 _COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|expects|categories|counts|sample|checked)\Z")
@@ -57,6 +60,11 @@ class FormColumn:
     counts: str
     sample: str
     checked: bool
+
+    @property
+    def believed(self) -> bool:
+        """True where staff say which way it points."""
+        return self.expects in ("1", "-1")
 
     @property
     def as_read(self) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from aggregator.desk.form import BEGINNING, TELLERS, FormColumn, columns_of, lines_of, tellers_in
-from aggregator.desk.form_file import asked_about
+from aggregator.desk.form import BEGINNING, BELIEF, BELIEVED, TELLERS, FormColumn, columns_of, lines_of, tellers_in
+from aggregator.desk.form_file import asked_about, believed
 from anon.study.proposal import FEWEST_TELLERS
 
 LABELS: Mapping[str, str] = {
@@ -132,6 +132,9 @@ def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:
     if fields["adds"] == TELLERS and len(tellers_in(fields)) < FEWEST_TELLERS:
         said = "Tellers: name at least two, or choose answers that are changed at random"
         yield FieldFault("tellers", said, "Two tellers")
+    if fields["adds"] == BELIEF and believed(asked_about(fields)) < BELIEVED:
+        said = "Your belief: say of two columns or more what more of them goes with, or choose other answers"
+        yield FieldFault("adds", said, "Which way two columns point")
     if not asked_about(fields):
         others = [column.number for column in columns if column.name != fields["label"]]
         said = "Ask about at least one column, and tick it"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor, inf, isfinite, log10
 
 from attrs import frozen
 
-from aggregator.desk.form import NUMERIC, TELLERS, FormColumn, columns_of, days, lines_of, tellers_in
+from aggregator.desk.form import BELIEF, BELIEVED, NUMERIC, TELLERS, FormColumn, columns_of, days, lines_of, tellers_in
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
 from anon.study.durations import LONGEST_DURATION, duration, spelled
@@ -15,7 +15,7 @@ from anon.study.features import MAX_BINS
 
 TABLE = "person"
 RULE, CORRECTIONS = "rule", 2
-"""The design that starts from what staff believe, and its rounds of corrections after the first one."""
+"""The name of what starts from what staff believe, and a sum's rounds of corrections after the first one."""
 RETENTION_DAYS = 90
 """Half of it a study waits for a teller that is away (`Manifest.sums_until`)."""
 COMMENTS: Mapping[str, str] = {
@@ -28,7 +28,8 @@ COMMENTS: Mapping[str, str] = {
     "[[tellers]]": "Who adds up. Each has a home and a key of its own; at least one of them has to be honest.",
     "[learning]": "`base_rate` is a public guess of the share of positive labels; 0.5 counts as none.",
     "[cohort]": "With fewer members than `minimum` the study ends, and nothing is sent.",
-    "[schedule]": "Fixed by publishing. `settle` follows each closing; in `binning` cuts are found.",
+    "[schedule]": "Fixed by publishing. `settle` follows each closing; in `binning` cuts are found, or the middle of "
+    "what staff believe.",
     "[release]": "Whom the transcript is for (a statement, not a lock), and how long packets are kept after the end.",
 }
 """A comment for each section; a file has it above the first of its kind."""
@@ -56,7 +57,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("", version=1, **({"protocol": "sum"} if summed else {}), **about),
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
-        *(_feature(column, number == 0, summed) for number, column in enumerate(features)),
+        *(_feature(column, number == 0, fields["adds"] in (TELLERS, BELIEF)) for number, column in enumerate(features)),
         _design(_kind(features, summed), fields),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
@@ -79,7 +80,7 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
     """The stages' lengths: two are typed, and the others follow how long answers are collected.
 
     Settling takes a sixth of it, at most two hours. Finding cuts takes as long as it, at most a day, and no time where
-    all cuts are declared.
+    all cuts are declared. So does finding the middle from which a belief is judged.
     """
     collect = days(fields["collect"])
     try:
@@ -87,7 +88,8 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
     except InvalidValue:  # a check tells it
         seconds = 86_400
     binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
-    binning = min(seconds, 86_400) if binned and fields["adds"] != TELLERS else 0
+    finds = fields["adds"] == BELIEF or (binned and fields["adds"] != TELLERS)
+    binning = min(seconds, 86_400) if finds else 0
     return Pace(days(fields["enrol"]), spelled(min(max(seconds // 6, 5), 7_200)), spelled(binning), collect)
 
 
@@ -119,7 +121,7 @@ def _label(fields: Mapping[str, str], label: str) -> str:
     )
 
 
-def _feature(column: FormColumn, first: bool, summed: bool) -> str:
+def _feature(column: FormColumn, first: bool, cut: bool) -> str:
     asked = {"name": column.name, "kind": column.kind, "description": column.says,
              "query": f"SELECT {column.name} FROM {TABLE}", "missing": "own"}
     if column.kind != NUMERIC:
@@ -127,10 +129,10 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
         return _section("[[features]]", first, **asked, categories=column.values, **leans)
     spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
     cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
-    if summed and not cuts:
+    if cut and not cuts:
         cuts = list(even_cuts(column))
     divided: dict[str, object] = {"cuts": cuts} if cuts else {"bins": _value(column.bins)}
-    if column.expects in ("1", "-1"):
+    if column.believed:
         divided["expects"] = int(column.expects)
     return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
 
@@ -138,7 +140,7 @@ def _feature(column: FormColumn, first: bool, summed: bool) -> str:
 def _signs(column: FormColumn) -> list[int]:
     """The direction of each category, in their order: the last half goes with a yes, or with a no. Empty for none."""
     count = len(column.values)
-    if column.expects not in ("1", "-1") or count < 2:
+    if not column.believed or count < 2:
         return []
     return [int(column.expects) * ((2 * place > count - 1) - (2 * place < count - 1)) for place in range(count)]
 
@@ -147,18 +149,24 @@ def _kind(features: Sequence[FormColumn], summed: bool) -> str:
     """How members answer. Sums start from what staff believe, where that is said of two features."""
     if not summed:
         return "one-packet"
-    believed = sum(column.expects in ("1", "-1") for column in features)
-    return RULE if believed >= 2 else "tables-sum"
+    return RULE if believed(features) >= BELIEVED else "tables-sum"
+
+
+def believed(features: Iterable[FormColumn]) -> int:
+    """How many columns staff say to point one way."""
+    return sum(column.believed for column in features)
 
 
 def _design(kind: str, fields: Mapping[str, str]) -> str:
-    more = {"rounds": CORRECTIONS} if kind == RULE else {}
+    more: dict[str, object] = {"rounds": CORRECTIONS} if kind == RULE else {}
+    if fields["adds"] == BELIEF:
+        more = {"asks": RULE}
     return _section("[design]", kind=kind, epsilon=_value(fields["epsilon"]), **more)
 
 
 def even_cuts(column: FormColumn) -> Iterator[float]:
-    """The range in equal parts, as exact sums look for no cuts, each to two digits of a part's width. None where range
-    or bins cannot be read."""
+    """The range in equal parts, as exact sums and a belief look for no cuts, each to two digits of a part's width. None
+    where range or bins cannot be read."""
     low, high, bins = _value(column.low), _value(column.high), _value(column.bins)
     if isinstance(low, str) or isinstance(high, str) or not isinstance(bins, int) or bins < 2:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,13 +13,13 @@ from rich.table import Table
 
 from aggregator.compute import HELP, Compute
 from aggregator.protocols.installed import PROTOCOLS
-from anon.errors import Malformed, Refused
+from anon.errors import InvalidValue, Malformed, Refused
 from anon.kit.terminal.options import JsonOption, print_json
 from anon.kit.terminal.printing import Terminal, styled
 
 if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside
-    from aggregator.lab.planning.outlook import Outlook
+    from aggregator.lab.planning.outlook import BeliefOutlook, Outlook
     from aggregator.lab.planning.plan import DesignChoice
     from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.trials import Forecast
@@ -59,7 +60,7 @@ def plan(
     """
     from aggregator.lab.planning.exact_sums import summed, without_tellers
     from aggregator.lab.planning.letters import with_rounds
-    from aggregator.lab.planning.outlook import TOO_SMALL, Outlook, outlook_of_plan, outlook_of_score
+    from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_belief, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.population import Assumptions
     from aggregator.lab.planning.study_file import chart as draw
@@ -84,9 +85,10 @@ def plan(
         if populations is not None:
             choice = settled(choice, proposal, seed, place, assumed)
         plan = plan_of(choice.proposal, seed)
-        outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place, assumed)
+        outlook = outlook_of_belief(plan.manifest, people) or outlook_of_plan(
+            plan, proposal, people, epsilon, choice.best, seed, place, assumed
+        )
         sums = _beside(written, choice, seed, place, assumed)
-        score = outlook_of_score(proposal, outlook, seed, place, assumed)
         progress.advance(task)
         around = survey_of_choices(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place, assumed
@@ -105,14 +107,15 @@ def plan(
             "tried": [forecast.figures() for forecast in choice.forecasts],
             "around": [planned.best.figures() for planned in around],
             "outlook": outlook.figures(),
-            "score": score.figures() if isinstance(score, Outlook) else score,
             "sum": {"refused": sums} if isinstance(sums, str) else sums.figures(),
         })
         return
     console = Terminal()
-    _show_choice(console, choice, outlook)
+    _show_choice(console, choice, outlook, "made-up people" if data is None else "last year's people")
+    for line in _of_rule(proposal, choice, data is None):
+        console.print(line, soft_wrap=True)
     _show_beside(console, choice.best, sums, epsilon)
-    console.print(_closing(score), soft_wrap=True)
+    console.print(_OPTIMISTIC, soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
@@ -166,10 +169,6 @@ def _show_rounds(manifest: Manifest, people: int, as_json: bool) -> None:
         console.print(line, soft_wrap=True)
 
 
-_SCORE = (
-    "A declared score may need far fewer people, where you expect much that is true. It makes no model and answers one "
-    'question: is what you expect true here? Write asks = "score" under [design] for it.'
-)
 _OPTIMISTIC = (
     "Made-up studies differ in how much there is to find, as real ones do: the interval says more than its middle. "
     "With last year's data as a CSV file, `--data FILE.csv` forecasts from it."
@@ -190,13 +189,33 @@ def _beside(written: Proposal, choice: DesignChoice, seed: int, place: Compute, 
         return str(fault)
 
 
-def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook) -> None:
+def _of_rule(proposal: Proposal, choice: DesignChoice, made_up: bool) -> Iterator[str]:
+    """Of a study that declares two directions: how far the rule's figures can be trusted, or why it has none."""
+    from aggregator.lab.planning.candidates import DECLARED_RULE, ruled
+    from aggregator.lab.planning.population import RIGHT
+
+    if sum(bool(feature.expects) for feature in proposal.features) < 2:
+        return
+    if all(forecast.design != DECLARED_RULE for forecast in choice.forecasts):
+        try:
+            ruled(proposal, choice.best.epsilon)
+        except InvalidValue as fault:
+            yield f'The declared rule (asks = "rule"): not for this study as it stands. {fault}'
+        return
+    yield 'The declared rule (asks = "rule") publishes what you expect as a model, and answers correct it.'
+    if made_up:
+        yield (
+            f"Its figures take each thing that you expect to be true with a chance of {RIGHT:.0%}. Leave out `expects` "
+            "where you are less sure, and plan again."
+        )
+
+
+def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook | BeliefOutlook, whose: str) -> None:
     """Every design that was tried, the best first, and the verdict on it."""
     table = Table(*_HEADINGS)
     for forecast in choice.forecasts:
         best = styled("[bold]→[/] {design}", design=forecast.design)
         table.add_row(best if forecast is choice.best else forecast.design, *_figures(forecast))
-    whose = "last year's people" if outlook.from_file else "made-up people"
     heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, {whose}:"
     console.print(heading)
     console.print(table)
@@ -223,14 +242,6 @@ def _show_beside(console: Terminal, best: Forecast, sums: Beside | str, epsilon:
     console.print(table)
     for line in sums.sentences(epsilon):
         console.print(line, soft_wrap=True)
-
-
-def _closing(score: Outlook | str | None) -> str:
-    """The last words: the declared score where a model cannot be had, and how far to trust the figures."""
-    if score is None:
-        return _OPTIMISTIC
-    told = score if isinstance(score, str) else " ".join(score.sentences())
-    return f"{_SCORE} {told}\n{_OPTIMISTIC}"
 
 
 def _cell(forecast: Forecast, too_small: bool) -> str:

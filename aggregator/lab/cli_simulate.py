@@ -177,20 +177,16 @@ def _tested(result: SimulationResult) -> str:
     if result.shown is None or result.chance is None:
         return f"this design has no test of its own against a guess, whose AUC is 0.5\n{spread}"
     times = f"{round(result.shown * result.trials)} of {result.trials} studies; middle p-value {result.chance:.2g}"
-    if result.score:
-        return f"what you expect was said to be true here in {times}\nit makes no model\n"
     return f"shown to beat a guess in {times}\n{spread}"
 
 
 def _show(result: SimulationResult) -> None:
     table = Table("", "mean", "standard error")
-    if not result.score:
-        table.add_row("AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
-        table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
-        table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    table.add_row("AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
+    table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
+    table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
     table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
-    if not result.score:
-        table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
+    table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
     if result.accuracy_alone is not None:
         table.add_row("one party alone, without privacy: accuracy", f"{result.accuracy_alone:.4f}", "")
         table.add_row("one party alone, without privacy: AUC", f"{result.auc_alone:.4f}", "")

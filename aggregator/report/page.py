@@ -111,7 +111,7 @@ def _environment() -> Environment:
         finalize=seen,
     )
     found.filters |= {"instant": instant, "ended": ended}
-    found.globals |= {"sheet": SHEET, "bars": bars, "intervals": _intervals, "rarity_of": _rarity}
+    found.globals |= {"sheet": SHEET, "bars": bars, "intervals": _intervals}
     return found
 
 

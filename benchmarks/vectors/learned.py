@@ -40,7 +40,6 @@ COUNTED = {
     "additive, declared": _ONE + _LEARNING,
     "bits": _ONE + 'asks = "bits"\n[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3\n',
     "bits, declared": _ONE + 'asks = "bits"\n[learning]\nclassifier = "additive"\nscore_share = 0\n',
-    "score, declared": _ONE + 'asks = "score"\n[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3\n',
 }
 SUMMED = {
     "tables": 'kind = "tables-sum"\nepsilon = 1.0',
@@ -324,7 +323,6 @@ _LIES: Sequence[tuple[str, Change, str]] = (
     ("a row less", _field("rows", lambda rows: rows[:-1]), "so many rows are drawn as the survey says"),
     ("a belief in less", _within("belief", "heard", lambda heard: heard * 0.9 + 0.05), "a belief is found again"),
     ("a belief of more", _within("belief", "enough", lambda enough: enough + 1), "a belief is found again"),
-    ("another covariance", _within("score", "covariance", lambda one: one + 0.001), "a declared score is found again"),
 )
 """By name a change, which says if it found something to change, and the rule that breaks."""
 

@@ -30,17 +30,9 @@ from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packets import PublishedPacket, parse_published
 from tests.support.packets import FIELDS
 from tests.support.protocols import parse_manifest
-from tests.support.world import in_memory, sealed, study_text
+from tests.support.world import directed, in_memory, sealed, study_text
 
 Place = tuple[str, int]
-
-
-SCORE = (
-    study_text("bits")
-    .replace('asks = "bits"', 'asks = "score"')
-    .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
-    .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
-)
 
 
 @frozen
@@ -104,29 +96,24 @@ def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_declared_score_is_recomputed_and_an_altered_one_is_found(tmp_path: Path) -> None:
+def test_what_a_rule_says_of_itself_is_recomputed_and_an_altered_part_is_found(tmp_path: Path) -> None:
     """An aggregator that signs another result than the packets give."""
-    published = asyncio.run(_finish(tmp_path / "home", SCORE))
+    published = asyncio.run(_finish(tmp_path / "home", directed("rule")))
     result = published.audited({})
     assert result.findings == () and result.ok and result.model_checked and result.report_checked
-    score = json.loads(published.bodies["model", 0])["score"]
-    assert score["reports"] == 12 and (score["error"] is None) == (score["chance"] == 1)
+    model = json.loads(published.bodies["model", 0])
+    belief = model["belief"]
+    assert belief["members"] == 12 and belief["features"] == 2
     for altered in (
-        score | {"shown": not score["shown"]},
-        score | {"chance": 0.001},
-        score | {"covariance": 0.2},
+        belief | {"contradicted": not belief["contradicted"]},
+        belief | {"against": 0.001},
+        belief | {"enough": 10},
         None,
     ):
-        model = json.loads(published.bodies["model", 0]) | {"score": altered}
-        found = published.audited({("model", 0): json.dumps(model).encode()}).findings
-        assert "its declared score is not what the transcripts give" in [finding.fault for finding in found]
-    without = {key: value for key, value in json.loads(published.bodies["model", 0]).items() if key != "score"}
+        found = published.audited({("model", 0): json.dumps(model | {"belief": altered}).encode()}).findings
+        assert found, altered
+    without = {key: value for key, value in model.items() if key != "belief"}
     assert not published.audited({("model", 0): json.dumps(without).encode()}).ok
-
-
-@pytest.mark.slow
-def test_a_study_without_a_score_says_nothing_of_one(finished: Published) -> None:
-    assert b'"score"' not in finished.bodies["model", 0]
 
 
 async def _finish(home: Path, text: str = study_text("quantile")) -> Published:

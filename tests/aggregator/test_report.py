@@ -19,7 +19,7 @@ from aggregator.rules.counters import Traffic
 from anon.protocols.resolve import resolve
 from peer.published_report import as_page
 from tests.support.protocols import parse_proposal
-from tests.support.world import in_memory, published, study_text
+from tests.support.world import directed, in_memory, published, study_text
 
 pytestmark = pytest.mark.slow
 
@@ -195,23 +195,13 @@ def test_a_length_is_told_in_its_largest_unit(seconds: int, said: str) -> None:
     assert page._length(seconds) == said
 
 
-def test_a_study_of_the_score_says_what_was_tested() -> None:
-    text = (
-        study_text("bits")
-        .replace('asks = "bits"', 'asks = "score"')
-        .replace("bins = 3", "cuts = [30, 50]\nexpects = 1")
-        .replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
-    )
-    true, unclear = _of_people(0.9, text), _of_people(0.0, text)
-    assert "What staff expect is true here:" in true and "made no model" in true
-    assert re.search(r"(about \d+|no more than 1) in 1,000 such studies would point this way", true)
-    assert "We cannot say that what staff expect is true here" in unclear
+def test_a_report_of_a_rule_says_how_much_staff_declared_and_if_it_was_shown() -> None:
+    true, unclear = _of_people(0.9, directed("rule")), _of_people(0.0, directed("rule"))
+    assert "this model beats a guess" in true and "We found nothing that can be told from chance" in unclear
     for report in (true, unclear):
-        assert (
-            "We found nothing that can be told from chance" not in report
-            and "that what was asked goes with" not in report
-        )
-    assert "declared score" not in _of_people(0.9) and "staff expect is true" not in _of_people(0.9)
+        assert "is what staff declared beforehand of 2 features" in report
+        assert "such studies would look this good by chance alone" in report
+    assert "staff declared beforehand" not in _of_people(0.9)
 
 
 def test_bars_have_one_scale_and_zeros_have_none() -> None:

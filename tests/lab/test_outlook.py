@@ -15,11 +15,17 @@ from aggregator.desk.editor import lint_text, with_outlook
 from aggregator.lab import cli_plan
 from aggregator.lab.planning import trials
 from aggregator.lab.planning.forecast import forecast
-from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.lab.planning.outlook import BeliefOutlook, Outlook, outlook_of
 from aggregator.lab.planning.population import Assumptions, tells
 from aggregator.lab.planning.trials import worlds_of
+from aggregator.lab.simulation.simulate import NO_KEYS
+from anon.errors import Refused
+from anon.protocols.histogram.ruled import enough_for
+from anon.protocols.resolve import resolve
+from anon.study.manifest import Manifest
 from anonml import application, wiring
-from tests.support.protocols import load_proposal
+from tests.support.protocols import load_proposal, parse_proposal
+from tests.support.world import directed
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +36,10 @@ EXAMPLE = Path(__file__).parents[2] / "aggregator" / "study" / "study.toml"
 def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of the populations: the figures are coarser, and still the same wherever they are told."""
     monkeypatch.setattr(trials, "POPULATIONS", 10)
+
+
+def published(text: str) -> Manifest:
+    return resolve(parse_proposal(text), NO_KEYS, 0, lambda below: 0)
 
 
 def _json(*words: str) -> dict[str, object]:
@@ -117,26 +127,12 @@ def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> No
     assert says in said and ("raise epsilon" in said) == (shown < 0.9)
 
 
-def test_a_study_of_the_score_has_an_outlook_of_its_own_and_plan_offers_it(tmp_path: Path) -> None:
-    """Offered where the group is too small for a model and directions are declared; without them nothing is said of
-    it."""
-    told = EXAMPLE.read_text("utf-8").replace('ensemble = "soft"', 'classifier = "additive"\nscore_share = 0').replace(
-        "bins = 3 ", "cuts = [10, 40]\nexpects = 1 "
-    ).replace('missing = "never"', 'missing = "never"\nexpects = [-1, 0, 1]')
-    scored = lint_text(told.replace("binning_share = 0.1", 'asks = "score"\nbinning_share = 0.1'))
-    assert scored.ok, scored.faults
-    few = with_outlook(scored).outlook
-    assert few is not None and few.of_score and few.auc > 0.6, "made-up people lean as staff expect"
-    assert "that what you expect is true" in few.sentences()[1] and "fewer features" not in " ".join(few.sentences())
-    assert scored.manifest is not None and scored.proposal is not None
-    expected = forecast(scored.manifest.to_bytes(), few.people)
-    assert expected.outlook == few and expected.table_auc is None
-    many = outlook_of(scored.proposal, scored.manifest, 20_000)
-    assert many is not None and many.shown > 0.5 > few.shown
-    for text, offered in ((told, True), (EXAMPLE.read_text("utf-8"), False)):
-        file = tmp_path / f"{offered}.toml"
-        file.write_text(text, "utf-8")
-        words = ["plan", str(file), "--epsilon", "1", "--cohort", "60", "--only", "--populations", "2"]
-        done = CliRunner().invoke(application("study"), words, obj=wiring(), catch_exceptions=False)
-        assert done.exit_code == 0 and ("A declared score may need far fewer people" in done.output) == offered
-        assert ("The answers said in" in done.output.replace("\n", " ")) == offered
+def test_lint_says_of_a_local_rule_the_size_that_consent_says(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(directed("rule"), "utf-8")
+    linted, manifest = with_outlook(lint_text(file.read_text("utf-8"))), published(directed("rule"))
+    enough = enough_for(manifest)
+    assert linted.outlook == BeliefOutlook(manifest.cohort.minimum, 2.0, enough)
+    assert _json("lint", str(file))["people_enough"] == enough
+    with pytest.raises(Refused, match=f"From about {enough:,} people on"):
+        forecast(manifest.to_bytes(), 2)

@@ -13,15 +13,17 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from aggregator.lab.planning import plan, population
-from aggregator.lab.planning.candidates import candidates
+from aggregator.lab.planning.candidates import DECLARED_RULE, candidates, ruled
 from aggregator.lab.planning.plan import choose_design, survey_of_choices
 from aggregator.lab.planning.population import Assumptions, made_up
 from aggregator.lab.planning.study_file import changes, chart, to_toml
 from aggregator.lab.simulation.run import categories
 from anon.errors import Malformed
 from anon.protocols.histogram.sections import OnePacket
+from anon.study.proposal import Proposal
 from anonml import application
 from tests.support.protocols import load_proposal, parse_proposal
+from tests.support.world import directed, study_text
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +37,33 @@ FEW = Assumptions(signal=0.88, people=4_000, test=2_000)
 def test_a_written_study_reads_back(name: str) -> None:
     proposal = load_proposal(CENSUS / name)
     assert parse_proposal(to_toml(proposal)) == proposal
+
+
+def _directed() -> Proposal:
+    """A study of eight features, of which staff expect something."""
+    study = parse_proposal(directed("bits"))
+    more = tuple(evolve(study.features[1], name=f"age{number}") for number in range(6))
+    return evolve(study, features=(*study.features, *more))
+
+
+def test_the_declared_rule_is_tried_where_directions_and_cuts_are_declared() -> None:
+    def named(text: str) -> bool:
+        return DECLARED_RULE in {one.name for one in candidates(parse_proposal(text), 1.0)}
+
+    told = directed("bits")
+    assert named(told) and not named(study_text("bits"))
+    assert not named(told.replace("expects = 1\n", "")), "one direction is none"
+    assert not named(told.replace("cuts = [30, 50]", "bins = 3")), "it finds no cuts"
+    found = ruled(parse_proposal(told.replace('binning = "100s"\n', "")), 1.0)
+    assert found.schedule.binning == found.schedule.collect == 100
+    assert parse_proposal(to_toml(found)) == found
+
+
+def test_a_small_group_whose_staff_expect_much_is_planned_as_the_rule() -> None:
+    small = Assumptions(signal=0.88, people=1_500, test=600)
+    few, many = (choose_design(_directed(), people, 1.0, 1, 4, small) for people in (200, 200_000))
+    assert few.best.design == DECLARED_RULE != many.best.design
+    assert isinstance(few.proposal.design, OnePacket) and few.proposal.design.asks == "rule"
 
 
 def test_made_up_people_are_as_declared() -> None:

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner
 
-from aggregator.lab.planning import exact_sums, outlook
+from aggregator.lab.planning import candidates, exact_sums, outlook, plan
 from aggregator.lab.planning.exact_sums import Beside, beside, equal_local, summed, without_tellers
 from aggregator.lab.planning.forecast import forecast
 from aggregator.lab.planning.population import Assumptions
@@ -26,6 +26,7 @@ from anonml import application
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.sums import MOMENTS, RULE, TABLES, sum_study, tellers
+from tests.support.world import directed
 
 WRITTEN = parse_proposal(sum_study(TABLES, tellers(entries=False)))
 PERTURBED = without_tellers(WRITTEN, 1.0)
@@ -120,9 +121,41 @@ def _planned(file: Path, *words: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("old", "new", "said", "never"), [
+    ("", "", "Leave out `expects` where you are less sure", "not for this study"),
+    ("cuts = [30, 50]", "bins = 3", "the rule needs declared cuts; age have none", "less sure"),
+    ("expects = 1\n", "", "Made-up studies differ", "The declared rule"),
+])
+def test_a_plan_says_of_the_declared_rule_what_its_figures_take_or_why_it_has_none(
+    tmp_path: Path, old: str, new: str, said: str, never: str
+) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(directed("bits").replace(old, new) if old else directed("bits"), "utf-8")
+    text = " ".join(_planned(file).split())
+    assert said in text and never not in text
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_rule_where_it_is_best_and_names_the_window_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, made = tmp_path / "study.toml", tmp_path / "made.toml"
+    file.write_text(directed("bits").replace('binning = "100s"\n', ""), "utf-8")
+    monkeypatch.setattr(plan, "candidates", lambda *given: candidates.candidates(*given)[-1:])
+    text = " ".join(_planned(file, "--write", str(made)).split())
+    assert '[design] asks: "bits" -> "rule"' in text and "[schedule] binning: 0 -> 100" in text
+    assert "With 60 people the model ranks about as your own belief" in text
+    assert load_proposal(made).design == OnePacket("one-packet", 1.0, asks="rule")
+
+
+@pytest.mark.slow
 def test_the_command_compares_both_for_a_study_of_either_kind(tmp_path: Path) -> None:
     told = json.loads(_planned(CENSUS / "sums.toml", "--json"))["sum"]
     assert (told["delta"], told["tellers"], told["cohort"]) == ("0.000001", 2, 60) and 0.3 < told["auc"] < 0.9
+    rule = tmp_path / "rule.toml"
+    rule.write_text(sum_study(RULE, tellers(entries=False)), "utf-8")
+    said = _planned(rule)
+    assert "the declared rule" in said and "exact sums of tables" in said
     text = " ".join(_planned(CENSUS / "study.toml").split())
     assert "sum │ exact sums of tables" in text and "equal parts of the range stand in" in text
     assert "Nobody else needs to be honest" in text

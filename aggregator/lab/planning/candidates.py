@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import combinations
 from math import log1p, prod
 
 from attrs import evolve, frozen
 
 from aggregator.lab.simulation.pairs import tried
+from anon.errors import InvalidValue
 from anon.ldp import MAX_CATEGORIES
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Feature, Learning
@@ -20,6 +22,9 @@ LEVELS = 16
 """Into so many the range is divided where cuts are looked for, or more if the study says so: two a bin at least."""
 
 MOST_BINS_OF_BITS = 4
+DECLARED_RULE = "the declared rule"
+_FINDING = 86_400
+"""Seconds at most for finding where scores lie, in a study that finds no cuts."""
 
 
 @frozen
@@ -35,7 +40,7 @@ def candidates(proposal: Proposal, epsilon: float) -> tuple[Candidate, ...]:
 
     The bins of features whose cuts are found privately are varied. So are those of features with declared cuts that
     binning could find as well (`opened`): a finer answer may be worth the peers who only bin. A centre of 1/2 is tried
-    where the study knows how common categories are.
+    where the study knows how common categories are, and the declared rule where it can be asked (`ruled`).
     """
     found: list[Candidate] = []
     for bins in BINS if proposal.binned else (0,):
@@ -45,7 +50,19 @@ def candidates(proposal: Proposal, epsilon: float) -> tuple[Candidate, ...]:
     if finer != proposal:
         for bins in BINS[1:]:
             found += _asked(_with_bins(finer, bins), epsilon, f", {bins} bins, no cuts declared", bins)
+    with suppress(InvalidValue):
+        found.append(Candidate(DECLARED_RULE, ruled(proposal, epsilon)))
     return tuple(found)
+
+
+def ruled(proposal: Proposal, epsilon: float) -> Proposal:
+    """The study whose model starts from the declared directions. Where no time is set to find the middle of scores, it
+    takes as long as collection, and at most a day. Raises `InvalidValue` without two directions or with cuts to find.
+    """
+    schedule = proposal.schedule
+    timed = evolve(schedule, binning=schedule.binning or min(schedule.collect, _FINDING))
+    design = OnePacket("one-packet", epsilon, asks="rule")
+    return evolve(proposal, design=design, learning=additive(proposal), schedule=timed)
 
 
 def opened(proposal: Proposal) -> Proposal:
@@ -100,8 +117,9 @@ def _with_bins(proposal: Proposal, bins: int) -> Proposal:
 
 
 def _with(proposal: Proposal, design: OnePacket) -> Proposal:
-    return evolve(proposal, design=design, learning=_additive(proposal))
+    return evolve(proposal, design=design, learning=additive(proposal))
 
 
-def _additive(proposal: Proposal) -> Learning:
+def additive(proposal: Proposal) -> Learning:
+    """The learner of all candidates."""
     return Learning("additive", "soft", proposal.learning.score, 0, proposal.learning.base_rate)

@@ -13,6 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.compute import HERE, Compute
+from aggregator.lab.planning.candidates import additive
 from aggregator.lab.planning.outlook import BeliefOutlook, outlook_of_belief
 from aggregator.lab.planning.population import MADE_UP, Assumptions
 from aggregator.lab.planning.trials import Forecast, Trials, World, interval, plan_of, populations_for, worlds_of
@@ -28,7 +29,7 @@ from anon.protocols.registry import charge_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.rule_section import CalibratedRule
 from anon.protocols.sum.sections import TablesSum
-from anon.study.features import Feature, Learning
+from anon.study.features import Feature
 from anon.study.manifest import Manifest
 from anon.study.proposal import FEWEST_TELLERS, Proposal, TellerPlace
 
@@ -126,19 +127,19 @@ def without_tellers(proposal: Proposal, epsilon: float) -> Proposal:
     """The same study for the designs of `histogram`, which replace its own."""
     if not proposal.design.has_tellers:
         return proposal
-    return PROTOCOLS.proposed(evolve(proposal, design=OnePacket("one-packet", epsilon), protocol="", tellers=()))
+    design = OnePacket("one-packet", epsilon)
+    return PROTOCOLS.proposed(evolve(proposal, design=design, learning=additive(proposal), protocol="", tellers=()))
 
 
 def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...]]:
     """The study as one of summed tables at this central epsilon, and the features whose cuts stand in."""
     stood_in = tuple(feature.name for feature in proposal.features if feature.binned_privately)
     features = tuple(_cut(feature) if feature.name in stood_in else feature for feature in proposal.features)
-    learning = Learning("additive", "soft", proposal.learning.score, 0, proposal.learning.base_rate)
     made = PROTOCOLS.proposed(evolve(
         proposal,
         features=features,
         design=TablesSum("tables-sum", epsilon),
-        learning=learning,
+        learning=additive(proposal),
         schedule=evolve(proposal.schedule, binning=0),
         protocol="sum",
         tellers=proposal.tellers or _PLACES,

@@ -18,7 +18,6 @@ from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
 from anon.ldp import NANO
-from anon.protocols.histogram.asked import asks_score
 
 POPULATIONS = 4
 """So many show what tables score: each of them is scored by few reports, and known no better for more."""
@@ -27,7 +26,7 @@ POPULATIONS = 4
 @frozen
 class ModelOutlook:
     """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it. None for
-    exact sums, of which nothing is kept for scoring, and for the declared score, which has no tables."""
+    exact sums, of which nothing is kept for scoring."""
 
     outlook: Outlook
     table_auc: float | None
@@ -36,7 +35,7 @@ class ModelOutlook:
 def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
     """Simulate the study with so many people; the outlook is that of `study lint` for as many.
 
-    Raises `Refused` for a linear model and a calibrated rule.
+    Raises `Refused` for a linear model and a declared rule.
     """
     manifest = PROTOCOLS.manifest(manifest_bytes)
     if is_linear(manifest):
@@ -45,13 +44,12 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
             "model ranks"
         )
     if belief := outlook_of_belief(manifest, people):
-        raise Refused(f"a calibrated rule is not tried on made-up people. {' '.join(belief.sentences())}")
+        told = " ".join(belief.sentences())
+        raise Refused(f"made-up people lean as staff expect: a forecast of a declared rule would repeat that. {told}")
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
         return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
     outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
-    if any(map(asks_score, manifest.surveys)):
-        return ModelOutlook(outlook, None)
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, MADE_UP)):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))

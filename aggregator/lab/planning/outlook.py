@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import MADE_UP, Assumptions
@@ -17,11 +17,8 @@ from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, popu
 from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
-from anon.errors import AnonmlError
 from anon.ldp import NANO
-from anon.protocols.histogram.asked import asks_score
-from anon.protocols.histogram.declared import declared
-from anon.protocols.histogram.sections import OnePacket
+from anon.protocols.histogram.ruled import enough_for, has_rule
 from anon.protocols.sortition import has_board
 from anon.protocols.sum.describe import enough_members, promised
 from anon.protocols.sum.rule import SCORES
@@ -39,13 +36,13 @@ GRID: tuple[int, ...] = (
 """Sizes of groups, the same for every study, so that one study has one figure."""
 
 _DECADE = 6
+_REMEDY = "ask about fewer features, or raise epsilon"
 
 
 @frozen
 class Outlook:
     """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of `GRID` that is large enough
-    for this study, whatever `people` is; None where none is. `of_score`: the study is of the declared score, whose
-    `auc` is that of the directions, and which is shown where they are said to be true."""
+    for this study, whatever `people` is; None where none is."""
 
     people: int
     epsilon: float
@@ -55,7 +52,6 @@ class Outlook:
     shown: float
     enough: int | None
     from_file: bool = False
-    of_score: bool = False
 
     @property
     def verdict(self) -> str:
@@ -74,23 +70,17 @@ class Outlook:
             "small": f"{self.people:,} people are too few for this study at epsilon {self.epsilon:g}.",
         }[self.verdict]
         told = f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."
-        if self.of_score:
-            told = f"The answers said in {studies} that what you expect is true; its expected AUC is {self.auc:.2f}."
         lines = [found, told]
         lines.append(f"In nine of ten of them it lies between {self.low:.2f} and {self.high:.2f}.")
         if self.verdict == "enough":
             return tuple(lines)
         if self.enough is None:
-            return (*lines, f"No group that we tried was large enough: {self._remedy}.")
-        fewer = f"With fewer, {self._remedy}."
+            return (*lines, f"No group that we tried was large enough: {_REMEDY}.")
+        fewer = f"With fewer, {_REMEDY}."
         said = f"About {self.enough:,} people would be enough. {fewer}"
         if self.enough <= self.people:
             said = f"This group is at the edge: at about {self.enough:,} people a study begins to be enough. {fewer}"
         return (*lines, said)
-
-    @property
-    def _remedy(self) -> str:
-        return "raise epsilon" if self.of_score else "ask about fewer features, or raise epsilon"
 
     def figures(self) -> dict[str, object]:
         """The keys of `study lint --json`."""
@@ -107,7 +97,7 @@ class Outlook:
 
 @frozen
 class BeliefOutlook:
-    """Of a calibrated rule, whose model ranks as what staff believe at any size. `enough`: from about so many people
+    """Of a declared rule, whose model ranks as what staff believe at any size. `enough`: from about so many people
     on, answers show if that is wrong as a whole. Consent and report say the same figure."""
 
     people: int
@@ -139,10 +129,11 @@ class BeliefOutlook:
 
 
 def outlook_of_belief(study: Manifest, people: int | None = None) -> BeliefOutlook | None:
-    """Of a calibrated rule, for so many people or for its minimum; None for any other study. At once."""
-    if study.surveys[0].kind != SCORES:
-        return None
-    return BeliefOutlook(people or study.cohort.minimum, sum_epsilon(study), enough_members(study))
+    """Of a declared rule, for so many people or for its minimum; None for any other study. At once."""
+    people = people or study.cohort.minimum
+    if has_rule(study):
+        return BeliefOutlook(people, study.epsilon / NANO, enough_for(study))
+    return BeliefOutlook(people, sum_epsilon(study), enough_members(study)) if study.surveys[0].kind == SCORES else None
 
 
 def outlook_of(
@@ -152,7 +143,7 @@ def outlook_of(
 
     `manifest`: what the proposal resolves to; `file`: last year's people (CSV) in place of made-up ones. None for a
     linear model, for which no people are made up, and for a study whose members write, which no lab simulates. A
-    calibrated rule is not tried: see `BeliefOutlook`.
+    declared rule is not tried: see `BeliefOutlook`.
     """
     if belief := outlook_of_belief(manifest, people):
         return belief
@@ -161,22 +152,6 @@ def outlook_of(
     epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
     assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
     return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
-
-
-def outlook_of_score(
-    proposal: Proposal, model: Outlook, seed: int = SEED, compute: Compute = HERE, assumed: Assumptions = MADE_UP
-) -> Outlook | str | None:
-    """Of the declared score for the people of a `model` that is not enough: else None, and without two directions. In
-    words where the file cannot ask for it, as without cuts."""
-    if model.verdict == "enough" or len(declared(proposal.features)) < 2:
-        return None
-    learning = evolve(proposal.learning, classifier="additive", ensemble="soft", score_share=0.0)
-    design = OnePacket("one-packet", model.epsilon, asks="score")
-    try:
-        plan = plan_of(evolve(proposal, design=design, learning=learning), seed)
-    except AnonmlError as fault:
-        return f"This file cannot ask for it yet: {fault}"
-    return outlook_of_plan(plan, proposal, model.people, model.epsilon, seed=seed, compute=compute, assumed=assumed)
 
 
 def sum_epsilon(study: Manifest) -> float:
@@ -205,11 +180,8 @@ def outlook_of_plan(
 
     known = found or tried(people)
     enough = _least(lambda size: tried(size).shown >= ENOUGH)
-    scored = any(map(asks_score, plan.manifest.surveys))
     from_file = assumed.file is not None
-    return Outlook(
-        people, epsilon, known.auc, known.low, known.high, known.shown, enough, from_file, of_score=scored
-    )
+    return Outlook(people, epsilon, known.auc, known.low, known.high, known.shown, enough, from_file)
 
 
 def _least(is_enough: Callable[[int], bool]) -> int | None:

@@ -7,25 +7,21 @@ from attrs import frozen
 
 from aggregator.lab.simulation.evaluation import model_scores, roc_auc
 from aggregator.lab.simulation.people import People
-from aggregator.lab.simulation.rule import declared_sum
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, categories
 from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.lab.simulation.sums import learn_summed
-from aggregator.protocols.additive.declared_score import declared_score
 from aggregator.protocols.additive.learner import fit
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import gather
 from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.additive.reconstruct import Floats
-from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.ruled import has_rule
 from anon.study.manifest import Manifest
 
 
 @frozen
 class RankedModel:
-    """The ROC AUC of the model that is published; how often noise alone would count as much. A study of the declared
-    score publishes none: its AUC is that of the directions, and its chance that of their test."""
+    """The ROC AUC of the model that is published; how often noise alone would count as much."""
 
     auc: float
     chance: float
@@ -55,9 +51,6 @@ def rank_sum(study: Manifest, people: People, generator: np.random.Generator, te
 
 def _ranks(plan: Plan, collected: SimulatedTallies, test: People) -> tuple[Floats, float]:
     manifest = plan.manifest
-    if any(map(asks_score, manifest.surveys)):
-        tested = declared_score(collected.bits)
-        return declared_sum(manifest.features, test), tested.chance if tested else 1.0
     if has_rule(manifest) or manifest.learning.classifier != "additive":
         learned = learn_collected(plan, collected)
         return model_scores(learned.model, test), learned.chance

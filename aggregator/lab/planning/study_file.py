@@ -52,8 +52,10 @@ def to_toml(proposal: Proposal) -> str:
 
 
 def changes(before: Proposal, after: Proposal) -> list[str]:
-    """A line for each key of the design, the learning or a feature whose value differs, defaults included."""
-    lines = _changed("design", before.design, after.design) + _changed("learning", before.learning, after.learning)
+    """A line for each key of design, learning, schedule or a feature whose value differs, defaults included."""
+    lines = []
+    for section in ("design", "learning", "schedule"):
+        lines += _changed(section, getattr(before, section), getattr(after, section))
     known = {feature.name: feature for feature in before.features}
     for feature in after.features:
         if feature.name in known:

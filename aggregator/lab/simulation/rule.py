@@ -14,7 +14,6 @@ from aggregator.lab.simulation.trusted_party import trusted_party_of
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import TestEvaluation
 from anon.protocols.categories import directions
-from anon.protocols.histogram.declared import declared
 from anon.protocols.models.published import PublishedModel
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
@@ -30,7 +29,7 @@ def evaluated(model: PublishedModel, study: Manifest, test: People, members: int
 
 def rule_auc(features: Sequence[Feature], people: People) -> float | None:
     """The ROC AUC of `declared_sum`; None where nothing is declared."""
-    if not declared(features):
+    if not any(feature.expects for feature in features):
         return None
     return roc_auc(declared_sum(features, people), people.labels == 1)
 
@@ -41,7 +40,9 @@ def declared_sum(features: Sequence[Feature], people: People) -> Floats:
     A number with declared cuts adds its bin's direction, another its place in the declared range, from -1 to 1.
     """
     total = np.zeros(len(people))
-    for feature in declared(features):
+    for feature in features:
+        if not feature.expects:
+            continue
         column = people.columns[feature.name]
         if feature.kind == "numeric" and not feature.cuts:
             total += (feature.expects[0] * _places(feature, column.numbers))[column.index]

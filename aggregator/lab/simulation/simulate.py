@@ -33,7 +33,6 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
 from anon.protocols.cost_words import exact_cost, is_local
-from anon.protocols.histogram.asked import asks_score
 from anon.protocols.models.ensemble import EnsembleModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
@@ -53,14 +52,13 @@ class SimulationResult:
 
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
-    beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
-    the median over the trials of how often noise alone would count as much, a p-value. Both are None where
-    a design has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
-    without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`:
-    features of which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard
-    deviation of one study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them
-    a peer. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means of parties that share
-    nothing. The keys are documented in docs/figures.md.
+    beat a guess. `chance`: the median over the trials of how often noise alone would count as much, a p-value. Both are
+    None where a design has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask
+    nobody; None without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central
+    one. `leaks`: features of which each alone tells the label. `cost`: in words, where it is no local epsilon.
+    `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every comparison was
+    scored on, none of them a peer. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means
+    of parties that share nothing. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -86,7 +84,6 @@ class SimulationResult:
     chance: float | None
     rule_auc: float | None
     leaks: tuple[str, ...] = ()
-    score: bool = False
     cost: str = ""
     accuracy_alone: float | None = None
     auc_alone: float | None = None
@@ -175,7 +172,6 @@ def simulate(
         leaks=leaks,
         accuracy_alone=alone and alone[0],
         auc_alone=alone and alone[1],
-        score=any(map(asks_score, plan.manifest.surveys)),
     )
 
 
@@ -195,8 +191,7 @@ class _Trials:
 
 @frozen
 class _Tried:
-    """One trial's scores, if its model (or what staff expect) was shown, and how often noise alone would count as
-    much."""
+    """One trial's scores, if its model was shown, and how often noise alone would count as much."""
 
     scores: TestScores
     shown: bool
@@ -241,7 +236,7 @@ def _resampled(people: People, resampled: int | None, generator: np.random.Gener
 
 @frozen
 class _Run:
-    """A run's model, if it (or what staff expect) was shown, and how often noise alone would count as much."""
+    """A run's model, if it was shown, and how often noise alone would count as much."""
 
     model: Model | LinearModel | EnsembleModel
     shown: bool
@@ -258,8 +253,6 @@ def _run_of(trial: _Trials, chosen: People | Parties, generator: np.random.Gener
         model = learn_linear(study, _resampled(chosen, trial.resampled, generator), generator)
         return _Run(model, bool(model.shown), model.chance)
     learned = learn_once(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
-    if learned.declared:
-        return _Run(learned.model, learned.declared.shown, learned.declared.chance)
     return _Run(learned.model, learned.learnable, learned.chance)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.protocols.additive.declared_score import declared_score
 from aggregator.protocols.additive.empirical_bayes import smoothed
 from aggregator.protocols.additive.learner import (
     Additive,
@@ -47,7 +46,7 @@ def learn_jointly(
         tables.append(table_of(moments, found, feature, result.scores, learning))
         results.append(result)
     model = subject.model("soft", "additive", moments.rate, moments.rate, tables)
-    learned = LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance, declared_score(bits))
+    learned = LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance)
     return published(learned)
 
 
@@ -139,7 +138,7 @@ def _influence(
 
     A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
-    told = [bit for bit in bits if bit.n > 0 and not bit.asks_label_alone and not bit.several]
+    told = [bit for bit in bits if bit.n > 0 and not bit.asks_label_alone]
     gain = max((_gain(table) for table in tables if feature.name in table.features and table.n > 0), default=0.0)
     return influence_of(asked, seen, found, feature, gain, [2 * bit.scale * _gain(bit) for bit in told])
 

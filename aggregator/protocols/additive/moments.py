@@ -47,11 +47,7 @@ RAREST = 0.005
 
 @frozen(eq=False)
 class BitTally:
-    """How many of `n` reports of a one-bit survey say -1 and +1; `centre` is a, `signs` one per category.
-
-    `several`: it asks about several features at once (the declared score), of which `feature` is the first. That is no
-    measurement of one feature's contrasts.
-    """
+    """How many of `n` reports of a one-bit survey say -1 and +1; `centre` is a, `signs` one per category."""
 
     survey: int
     feature: str
@@ -60,7 +56,6 @@ class BitTally:
     mechanism: Mechanism
     counts: Counts
     n: int
-    several: bool = False
 
     @property
     def asks_label_alone(self) -> bool:
@@ -191,7 +186,7 @@ def gather(
     """The moments of everything counted. `guessed_shares`: by feature, declared or from binning. A rate of 1/2 is
     no guess."""
     told = [tally for tally in tables if tally.n > 0]
-    asked = [tally for tally in bits if tally.n > 0 and not tally.several]
+    asked = [tally for tally in bits if tally.n > 0]
     guessed = [table_noise(tally, unrelated_cells(_alike(tally), guessed_rate)) for tally in told]
     rough, _, _ = _rate(guessed, asked, guessed_rate)
     read = [table_noise(tally, unrelated_cells(_alike(tally), rough)) for tally in told]

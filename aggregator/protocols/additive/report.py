@@ -54,7 +54,6 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
         "influence": max((partition.influence for partition in learned.partitions), default=0.0),
         "scores": _scores(learned, STEP),
         "clearest": _clearest(learned),
-        "declared": learned.declared,
         "belief": learned.model.belief.sentences() if learned.model.belief else (),
         **_weights(manifest, learned),
     }

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
-from aggregator.protocols.additive.declared_score import DeclaredScore
 from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.additive.scoring import Scores
@@ -81,7 +80,7 @@ class LearnedStudy:
 
     `null`: the probability that nothing measured can be told from noise (additive classifier only, else 0). `chance`:
     how often noise alone would count as much as was counted (`noise_test.p_value`; of tables
-    `table_noise_test.chance_of_tables`). `declared`: the test of what staff expect, where the study asked it.
+    `table_noise_test.chance_of_tables`).
     """
 
     model: Model
@@ -89,7 +88,6 @@ class LearnedStudy:
     base_rate: float
     null: float = 0.0
     chance: float = 1.0
-    declared: DeclaredScore | None = None
 
     @property
     def results(self) -> Mapping[Place, bytes]:
@@ -105,9 +103,8 @@ class LearnedStudy:
         return self.chance <= LEVEL
 
     def telling(self) -> LearnedStudy:
-        """The same, its model saying how far it is from noise and what came of the declared score."""
-        score = self.declared.published() if self.declared else None
-        return evolve(self, model=evolve(self.model, chance=self.chance, shown=self.learnable, score=score))
+        """The same, its model saying how far it is from noise."""
+        return evolve(self, model=evolve(self.model, chance=self.chance, shown=self.learnable))
 
 
 def published(learned: LearnedStudy) -> LearnedStudy:

@@ -17,7 +17,7 @@ from aggregator.protocols.additive.ruled import ScoreTallies, SideTally, learn_r
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.tally import Tally
 from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.asked import SCORE, SIDE, asks_score
+from anon.protocols.histogram.asked import SCORE, SIDE
 from anon.protocols.histogram.one_bit import centre_of, signs_of
 from anon.protocols.histogram.ruled import enough_for, has_rule
 from anon.study.manifest import Manifest, Survey
@@ -89,4 +89,4 @@ def _tally(survey: Survey, counted: Tally) -> SurveyTally:
 def bit_tally(survey: Survey, mechanism: Mechanism, counts: Counts, n: int) -> BitTally:
     """The counts of a one-bit survey, as learning needs them."""
     feature, centre = survey.features[0], centre_of(survey) / SCALE
-    return BitTally(survey.survey, feature, signs_of(survey), centre, mechanism, counts, n, asks_score(survey))
+    return BitTally(survey.survey, feature, signs_of(survey), centre, mechanism, counts, n)

@@ -16,8 +16,3 @@ def asks_label(survey: Survey) -> bool:
     """True if this survey of a histogram study is learned from. Its answer tells something of the label, or, of a
     side, how answers that do are to be read."""
     return survey.kind in ("histogram", "bit", SIDE, SCORE)
-
-
-def asks_score(survey: Survey) -> bool:
-    """True for the declared score (`anon.protocols.histogram.declared`): one bit about several features."""
-    return survey.kind == "bit" and len(survey.features) > 1

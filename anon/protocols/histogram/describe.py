@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from anon.ldp import SCALE, Mechanism, format_epsilon
-from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE, asks_score
+from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.protocols.histogram.one_bit import ROUNDED, centre_of, plus_share, signs_of
 from anon.protocols.histogram.ruled import enough_for, has_rule
 from anon.protocols.models.belief import starting
@@ -80,7 +80,7 @@ def _asks(survey: Survey) -> Sentence:
         return say("one plus or minus about how far your features point to a yes, as staff expect")
     if survey.kind == SIDE:
         return say("whether your features point to a yes, as staff expect, more than those of most")
-    if survey.kind == SCORE or asks_score(survey):
+    if survey.kind == SCORE:
         return say("one plus or minus about the label and whether your features point to a yes, as staff expect")
     if survey.kind == "bit":
         return say("one plus or minus about one feature and the label")
@@ -92,7 +92,7 @@ def _asks(survey: Survey) -> Sentence:
 def _question(manifest: Manifest, survey: Survey) -> Sentence:
     """The subject of a survey."""
     about, label = listed(survey.features), Quoted(manifest.label.name)
-    if survey.kind == SCORE or asks_score(survey):
+    if survey.kind == SCORE:
         return say("{features}: do they point to a yes; with {label}", features=about, label=label)
     if survey.kind == "bit":
         feature = manifest.feature(survey.features[0])
@@ -211,7 +211,7 @@ def _picture(survey: Survey) -> Picture:
 def survey_title(manifest: Manifest, survey: Survey) -> str:
     """The question of a survey."""
     asked = " × ".join(survey.features)
-    if survey.kind == SCORE or asks_score(survey):
+    if survey.kind == SCORE:
         return f"the declared score of {asked}, and {manifest.label.name}"
     kinds = {"histogram": f"{asked} × {manifest.label.name}", "bit": f"one bit about {asked} and {manifest.label.name}"}
     kinds |= {MIDDLE: f"the middle of the declared score of {asked}", SIDE: f"a side of the declared score of {asked}"}

@@ -16,7 +16,6 @@ from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choos
 from anon.protocols.contract import Layout
 from anon.protocols.histogram import ruled
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
-from anon.protocols.histogram.declared import SHARES, declared, far_centre, score_signs
 from anon.protocols.histogram.one_bit import bit_parameters, feature_signs
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.manifest import Survey, Window
@@ -82,9 +81,9 @@ class _Sheet:
     def threshold(self, name: str, turn: int, epsilon: NanoEpsilon) -> int:
         return self._add("threshold", (name,), (2,), build("krr", 2, epsilon), self.windows.binning[turn], turn)
 
-    def bit(self, names: Sequence[str], signs: tuple[int, ...], centre: int, epsilon: NanoEpsilon) -> int:
-        cards = tuple(self.features[name].cardinality for name in names)
-        return self._add("bit", tuple(names), cards, build("krr", 2, epsilon), self.windows.collect, 0, signs, centre)
+    def bit(self, name: str, signs: tuple[int, ...], centre: int, epsilon: NanoEpsilon) -> int:
+        built = build("krr", 2, epsilon)
+        return self._add("bit", (name,), (len(signs),), built, self.windows.collect, 0, signs, centre)
 
     def about_score(self, kind: str, epsilon: NanoEpsilon, centre: int = 0) -> int:
         asked = ruled.DeclaredSums.of(self.proposal.features).features
@@ -141,8 +140,6 @@ def _one_packet_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
         rows.append((survey, round(_WEIGHT * share / len(binned))))
     if design.asks == "bits":
         return rows + _bit_rows(sheet, design, _WEIGHT * (1 - share))
-    if design.asks == "score":
-        return _score_rows(sheet, design)
     if design.asks == "rule":
         return _rule_rows(sheet, design)
     subsets = design.subsets or tuple(combinations(sheet.features, design.subset_size))
@@ -173,27 +170,14 @@ def _bit_rows(sheet: _Sheet, design: OnePacket, weight: float) -> list[tuple[int
     if design.label_share > 0:
         features = sheet.proposal.features
         first = next((candidate for candidate in features if not candidate.binned_privately), features[0])
-        survey = sheet.bit((first.name,), (1,) * first.cardinality, centre, epsilon)
+        survey = sheet.bit(first.name, (1,) * first.cardinality, centre, epsilon)
         rows.append((survey, max(1, round(weight * design.label_share))))
     each = weight * (1 - design.label_share) / len(sheet.features)
     for name, feature in sheet.features.items():
         asked = feature_signs(feature)
         for signs in asked:
-            rows.append((sheet.bit((name,), signs, centre, epsilon), max(1, round(each / len(asked)))))
+            rows.append((sheet.bit(name, signs, centre, epsilon), max(1, round(each / len(asked)))))
     return rows
-
-
-def _score_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
-    """One bit about all declared directions around two centres, and the label alone (`declared`)."""
-    epsilon, centre = nano(design.epsilon), round((design.centre or sheet.proposal.learning.base_rate) * SCALE)
-    told = declared(sheet.proposal.features)
-    names, signs = [feature.name for feature in told], score_signs(told)
-    asked = (
-        sheet.bit(names, signs, centre, epsilon),
-        sheet.bit(names, signs, far_centre(centre), epsilon),
-        sheet.bit(names[:1], (1,) * told[0].cardinality, centre, epsilon),
-    )
-    return [(survey, round(_WEIGHT * share)) for survey, share in zip(asked, SHARES, strict=True)]
 
 
 def _paper_rows(sheet: _Sheet, design: Paper, randbelow: Callable[[int], int]) -> list[list[tuple[int, int]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
 
 from anon.errors import InvalidValue
 from anon.ldp import SCALE
@@ -11,9 +10,6 @@ from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import demand_features
 from anon.study.structuring import kind_of
-
-MOST_SIGNS = 4096
-"""Of a one-bit survey about several features: a sign for each combination of their categories."""
 
 
 def one_packet(cards: Mapping[str, int], tables: Tables) -> None:
@@ -75,12 +71,9 @@ def _demand_bit(cards: Mapping[str, int], survey: AskedSurvey) -> None:
         raise InvalidValue(f"survey {survey.survey}: expected the cardinality of {', '.join(survey.features)}")
     if survey.m != 2 or survey.mechanism != "krr":
         raise InvalidValue(f"survey {survey.survey}: a one-bit survey is answered by binary random response")
-    cells, (centre, *above) = prod(survey.cards), survey.parameters or (0,)
-    if cells > MOST_SIGNS or len(above) != cells or not 1 in set(above) <= {0, 1}:
-        raise InvalidValue(
-            f"survey {survey.survey}: expected a sign for each combination of its features' categories, at most "
-            f"{MOST_SIGNS}, some 1"
-        )
+    centre, *above = survey.parameters or (0,)
+    if survey.cards != (len(above),) or not 1 in set(above) <= {0, 1}:
+        raise InvalidValue(f"survey {survey.survey}: expected a sign for each category of one feature, some 1")
     if not 0 < centre < SCALE:
         raise InvalidValue(f"survey {survey.survey}: expected a centre above 0 and below 2**64")
 

@@ -1,7 +1,6 @@
 """One-bit packets: one bit about one feature times the label's distance from a guess, rounded to a sign.
 
-The survey names a sign b in {-1, +1} for every category of its feature: of several features for each combination, the
-last one's category changing fastest. The signs stand for a threshold, one category
+The survey names a sign b in {-1, +1} for every category of its feature. The signs stand for a threshold, one category
 against the others, or +1 everywhere, which asks about the label alone. The survey also names a centre a, a public guess
 of the share of positive labels. The peer computes v = b (y - a) / max(a, 1 - a), which lies in [-1, 1]. It rounds v at
 random to a sign of mean v. Binary random response with the whole epsilon perturbs that sign.

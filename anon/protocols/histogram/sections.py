@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import comb, prod
+from math import comb
 from typing import Final
 
 from attrs import field
 
 from anon.errors import InvalidValue
-from anon.protocols.histogram.forms import MOST_SIGNS
 from anon.protocols.histogram.ruled import DeclaredSums
 from anon.study.features import demand_features, one_of
 from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
@@ -29,8 +28,6 @@ class OnePacket(DesignSection):
     label before rounding; left out (0), it is `learning.base_rate`, the public guess of the share of positive labels. A
     centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares` of
     features where they are public knowledge. `label_share` of the weight asks about the label alone.
-    `asks = "score"`: one bit about all features with a declared direction at once, whether they point to a yes, and the
-    label. It tests what staff expect and makes no model (`anon.protocols.histogram.declared`).
     `asks = "rule"`: the model is what staff expect, and answers correct it (`anon.protocols.histogram.ruled`).
     """
 
@@ -40,7 +37,7 @@ class OnePacket(DesignSection):
     subsets: tuple[tuple[str, ...], ...] = ()
     binning_share: float = 0.1
     binning_levels: int = 16
-    asks: str = field(default="tables", validator=one_of("tables", "bits", "score", "rule"))
+    asks: str = field(default="tables", validator=one_of("tables", "bits", "rule"))
     centre: float = 0.0
     label_share: float = 0.03
 
@@ -71,8 +68,6 @@ class OnePacket(DesignSection):
         for subset in self.subsets:
             if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
                 raise InvalidValue("design.subsets: expected lists of different feature names that exist")
-        if self.asks == "score":
-            _demand_score(proposal)
         if self.asks == "rule":
             _demand_rule(proposal)
         if self.asks != "tables" and proposal.learning.classifier != "additive":
@@ -127,19 +122,6 @@ def _demand_rule(proposal: Proposal) -> None:
         raise InvalidValue("schedule.binning: required, because the middle of the declared score is found first")
 
 
-def _demand_score(proposal: Proposal) -> None:
-    declared = [feature for feature in proposal.features if feature.expects]
-    if len(declared) < 2:
-        raise InvalidValue("design.asks: the score needs at least two features that say what they expects")
-    if proposal.binned:
-        raise InvalidValue(f"design.asks: the score needs declared cuts; {', '.join(proposal.binned)} have none")
-    if (cells := prod(feature.cardinality for feature in declared)) > MOST_SIGNS:
-        raise InvalidValue(
-            f"design.asks: the declared features have {cells} combinations of categories, more than {MOST_SIGNS}; "
-            "declare fewer cuts, or directions of fewer features"
-        )
-
-
 def _demand_binning_window(proposal: Proposal) -> None:
     if proposal.binned and proposal.schedule.binning < 1:
         raise InvalidValue(
@@ -166,7 +148,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "subsets": "The combinations of features that are asked; left out, all of subset_size.",
         "binning_share": "The share of members who help to find cuts instead.",
         "binning_levels": "How many levels a question about cuts has.",
-        "asks": "tables: features with the label; bits: one of them each; score: all directions; rule: their model.",
+        "asks": "tables: features with the label; bits: one of them each; rule: a model of expected directions.",
         "centre": "Subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
         "label_share": "The share of bits that ask about the label alone.",
     },

@@ -10,7 +10,7 @@ from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, local
 from anon.protocols.contract import MODEL, Layout, Place, Result, Round
-from anon.protocols.histogram import declared, describe, ruled
+from anon.protocols.histogram import describe, ruled
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
@@ -55,11 +55,10 @@ class HistogramProtocol:
         return lay_out(proposal, Windows(windows[:-1], windows[-1]), randbelow)
 
     def check(self, study: Manifest) -> None:
-        """Every answer is perturbed, every cut can be found, and a declared score follows the declared directions."""
+        """Every answer is perturbed, every cut can be found, and a rule is about the declared directions."""
         if study.part or any(survey.exact for survey in study.surveys):
             raise Malformed("manifest: the histogram has no exact survey, and no part of its own; do not take part")
         cuts.check(study)
-        declared.check(study)
         ruled.check(study)
 
     def exposure(self, design: Layout) -> Charge:

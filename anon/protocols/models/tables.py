@@ -91,33 +91,12 @@ class ModelTable:
 
 
 @frozen
-class ScoreResult:
-    """The answer of a study of the declared score: is what staff expect true here?
-
-    `covariance`: of the declared bit (+1 or -1) with the label, estimated from `reports` reports. `error`: its standard
-    error, at least; None without reports. `chance`: how often a bit that says nothing of the label would look as good.
-    `shown`: whether that is so rare that what staff expect is taken to be true here.
-    """
-
-    covariance: float
-    error: float | None
-    chance: float
-    shown: bool
-    reports: int
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 <= self.chance <= 1 or self.reports < 0 or (self.error is not None and self.error < 0):
-            raise InvalidValue("declared score: expected a chance from 0 to 1, no negative error, no negative reports")
-
-
-@frozen
 class Model:
     """A study's published model. Equal models have equal `to_json` bytes.
 
     `chance`: how often noise alone would have counted as much as the study did, in [0, 1]. `shown`: whether that is so
-    rare that the model is taken to beat the base rate. None where nobody said. `score`: of a study that asked the
-    declared score, which has no other model; left out of the JSON of all others. `belief`: of one that starts from
-    what staff declared; left out of all others, too.
+    rare that the model is taken to beat the base rate. None where nobody said. `belief`: of one that starts from what
+    staff declared; left out of the JSON of all others.
     """
 
     version: int
@@ -133,7 +112,6 @@ class Model:
     tables: tuple[ModelTable, ...]
     chance: float | None = None
     shown: bool | None = None
-    score: ScoreResult | None = field(default=None, metadata=LEFT_OUT)
     belief: Belief | None = field(default=None, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:

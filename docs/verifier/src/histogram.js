@@ -2,7 +2,6 @@
 import { INT, decode, demand, encode, same, typeOf } from "./bytes.js";
 import { SCALE, nearestShares, supported, unbiased } from "./mechanisms.js";
 
-const MOST_SIGNS = 4096;
 export const asksLabel = (survey) => survey.kind === "histogram" || survey.kind === "bit";
 const product = (numbers) => numbers.reduce((all, one) => all * one, 1);
 const max = (amounts) => amounts.reduce((most, one) => (one > most ? one : most), 0n);
@@ -14,12 +13,11 @@ const KINDS = {
     demand(survey.m === 2 * product(survey.cards), `survey ${survey.survey}: m is twice the product of the cards`);
   },
   bit(survey, cards) {
-    demand(survey.features.every((name, i) => cards.get(name) === survey.cards[i]), `survey ${survey.survey}: other cardinalities`);
+    demand(survey.features.length === 1 && cards.get(survey.features[0]) === survey.cards[0], `survey ${survey.survey}: another cardinality, or several features`);
     demand(survey.m === 2 && survey.mechanism === "krr", `survey ${survey.survey}: a one-bit survey is binary random response`);
     const [centre, ...above] = survey.parameters.length ? survey.parameters : [0n];
-    const cells = product(survey.cards);
-    const signs = above.length === cells && cells <= MOST_SIGNS && above.every((one) => one <= 1n) && above.includes(1n);
-    demand(signs, `survey ${survey.survey}: expected a sign for each combination of categories, some 1`);
+    const signs = above.length === survey.cards[0] && above.every((one) => one <= 1n) && above.includes(1n);
+    demand(signs, `survey ${survey.survey}: expected a sign for each category, some 1`);
     demand(centre > 0n, `survey ${survey.survey}: expected a centre above 0`);
   },
   quantile: levels,
@@ -45,7 +43,6 @@ export function checkHistogram(study) {
   else demandPaper(tables);
   demandCost(study, tables);
   demandCuts(study);
-  demandDeclared(study);
 }
 
 function demandOnePacket(tables) {
@@ -92,27 +89,6 @@ function demandCuts(study) {
     const steps = asked.length && asked.every((survey, i) => survey.kind === "threshold" && survey.round === i && survey.m === 2);
     demand(quantile || (feature.bins === 2 && steps), `manifest: its surveys about ${feature.name} find no cuts`);
   }
-}
-
-// One bit about several features has the signs of the declared directions.
-function demandDeclared(study) {
-  const told = study.features.filter((feature) => feature.expects.length);
-  const names = told.map((feature) => feature.name).join("\n");
-  const cells = product(told.map((feature) => feature.cardinality));
-  for (const survey of study.surveys.filter((one) => one.kind === "bit" && one.features.length > 1)) {
-    const signs = cells <= MOST_SIGNS ? scoreSigns(told) : [];
-    const right = survey.features.join("\n") === names && signs.length === survey.parameters.length - 1;
-    demand(right && signs.every((sign, i) => BigInt(sign) === survey.parameters[i + 1]), `survey ${survey.survey}: its signs are not what staff expect`);
-  }
-}
-
-function scoreSigns(told) {
-  let sums = [[0n, 1n]]; // numerator, denominator
-  for (const feature of told) {
-    const own = directions(feature);
-    sums = sums.flatMap(([n, d]) => own.map(([a, b]) => [n * b + a * d, d * b]));
-  }
-  return sums.map(([n]) => (n > 0n ? 1 : 0));
 }
 
 export function directions(feature) {

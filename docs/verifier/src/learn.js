@@ -1,8 +1,8 @@
 // Tables of a histogram: one by one, or all by the additive model (docs/protocol.md, "Tables of a histogram").
-import { ABSTAIN_FROM, CELL_TAUS, LEVEL, chanceOf, fit, measurements, whitened } from "./additive.js";
+import { ABSTAIN_FROM, CELL_TAUS, chanceOf, fit, measurements, whitened } from "./additive.js";
 import { solve, sum, zeros } from "./algebra.js";
 import { SCALE, joint, nearestShares, ratio, unbiased } from "./mechanisms.js";
-import { asksLabelAlone, bitOf, coordinatesOf, gather } from "./moments.js";
+import { bitOf, coordinatesOf, gather } from "./moments.js";
 
 const EXTREME = 0.02;
 const MOST_CELLS = 400; // of a survey: beyond, the linear equations take minutes here
@@ -128,8 +128,7 @@ function jointly(study, tallies, guessed) {
   const train = asked.map((survey) => told(survey, tallies, 0));
   const scoring = asked.map((survey) => told(survey, tallies, 1));
   const moments = gather(coordinatesOf(study.features), train, bits, guessed, study.learning.base_rate);
-  const found = declaredScore(bits);
-  return { ...additiveTables(study, moments, scoring), ...(found && { score: found }) };
+  return additiveTables(study, moments, scoring);
 }
 
 // The published part of the additive model of any moments; `scoring`: tallies that only score, none for sums.
@@ -147,31 +146,6 @@ export function additiveTables({ features, learning }, moments, scoring) {
     };
   });
   return { rate, threshold: chance > ABSTAIN_FROM ? 0.5 : rate, tables, chance };
-}
-
-// Two surveys about the declared score, at a near centre and a far one, and one about the label alone.
-function declaredScore(bits) {
-  const asked = bits.filter((bit) => bit.several);
-  const label = bits.find((bit) => !bit.several && asksLabelAlone(bit));
-  if (asked.length !== 2 || !label) return null;
-  const [near, far] = asked;
-  const reports = near.n + far.n + label.n;
-  if (!near.n || !far.n || !label.n) return { covariance: 0, error: null, chance: 1, shown: false, reports };
-  const between = far.centre - near.centre;
-  const part = clip(label.mean + label.centre - near.centre, -1, 1) / between;
-  const lean = clip((near.mean - far.mean) / between, -1, 1);
-  const covariance = near.mean + part * (far.mean - near.mean);
-  const error = Math.sqrt((1 - part) ** 2 * near.variance + part ** 2 * far.variance + lean ** 2 * label.variance);
-  const chance = normalBelow(-covariance / error);
-  return { covariance, error, chance, shown: chance <= LEVEL, reports };
-}
-
-// The standard normal's chance to lie below a point.
-export function normalBelow(point) {
-  if (Math.abs(point) > 8) return Number(point > 0);
-  let [term, total] = [point, point];
-  for (let odd = 3; Math.abs(term) > 1e-17 * Math.abs(total); odd += 2) total += term *= point ** 2 / odd;
-  return 0.5 + (total * Math.exp(-(point ** 2) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
 function apart(study, tallies, published) {

@@ -137,8 +137,6 @@ const TABLE = table(
 const CUTS = table({ feature: text, cuts: list(float) }, {}, (made, at) =>
   demand(made.cuts.every((cut, i) => i === 0 || made.cuts[i - 1] <= cut), `${at}: expected cuts in increasing order`));
 
-const SCORE = table({ covariance: anyFloat, error: (value, at) => (value === null ? null : anyFloat(value, at)), chance: within(0, 1), shown: flag, reports: small(0, 2 ** 53) });
-
 const BELIEF = table({
   features: small(0, 2 ** 53), heard: within(0, 1), members: small(0, 2 ** 53), against: within(0, 1), contradicted: flag, enough: small(0, 2 ** 53),
 });
@@ -153,7 +151,7 @@ const TABLES = table(
     classifier: oneOf("soft", "logistic", "tree", "additive"), base_rate: within(0, 1), threshold: within(0, 1), tables: list(TABLE),
     chance, shown: flag,
   },
-  { score: SCORE, belief: BELIEF },
+  { belief: BELIEF },
   (made, at) => {
     demand(made.base_rate > 0 && made.base_rate < 1 && made.features.length, `${at}: expected a base rate between 0 and 1, and features`);
     named(made, at);
@@ -239,7 +237,6 @@ export function tablesOf(study, found, cuts) {
   const tables = found.tables.map((one) => ({ ...one, cards: whole(one.cards), reports: BigInt(one.reports), votes: whole(one.votes) }));
   const made = { ...told, base_rate: found.rate, threshold: found.threshold, tables, chance: found.chance, shown: found.chance <= LEVEL };
   made.cuts = features.filter((one) => one.kind === "numeric").map(({ name }) => ({ feature: name, cuts: cuts.get(name) }));
-  if (found.score) made.score = { ...found.score, reports: BigInt(found.score.reports) };
   if (found.belief) made.belief = { ...found.belief, ...Object.fromEntries(["features", "members", "enough"].map((name) => [name, BigInt(found.belief[name])])) };
   return made;
 }

@@ -81,11 +81,8 @@ export function bitOf({ survey, features, built, parameters }, { n, counts }) {
   const gap = ratio(built.p - built.q, SCALE);
   const scale = Math.max(centre, 1 - centre);
   const signs = parameters.slice(1).map((above) => (above ? 1 : -1));
-  const several = features.length > 1;
-  return { survey, feature: features[0], several, centre, signs, n, scale, mean: (((2 * counts[1]) / n - 1) / gap) * scale, variance: scale ** 2 / (n * gap ** 2) };
+  return { survey, feature: features[0], centre, signs, n, scale, mean: (((2 * counts[1]) / n - 1) / gap) * scale, variance: scale ** 2 / (n * gap ** 2) };
 }
-
-export { asksLabelAlone };
 
 function rateOf(tables, bits, guess) {
   const found = [[guess, guessError(guess) ** 2]];
@@ -195,7 +192,7 @@ function bitMoments(coordinates, bits, rate, shares, errors) {
 // Everything counted. `tables` and `bits` with their answers; `guessed`: by feature, shares that are declared or known.
 export function gather(coordinates, tables, bits, guessed, guess) {
   const told = tables.filter((one) => one.n > 0);
-  const asked = bits.filter((one) => one.n > 0 && !one.several);
+  const asked = bits.filter((one) => one.n > 0);
   const at = (rate) => told.map((one) => tableNoise(one, unrelated(one.cards.map(alike), rate)));
   const rough = rateOf(at(guess), asked, guess).rate;
   const read = at(rough);

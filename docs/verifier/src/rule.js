@@ -3,7 +3,6 @@ import { ABSTAIN_FROM, LEVEL } from "./additive.js";
 import { clip, dot, mean, range, sum } from "./algebra.js";
 import { CELLS, RULE_SCALE, shapeOf } from "./designs.js";
 import { directions } from "./histogram.js";
-import { normalBelow } from "./learn.js";
 import { ratio } from "./mechanisms.js";
 import { guessError } from "./moments.js";
 
@@ -49,6 +48,14 @@ export function rule(study, sums) {
   }));
   const belief = { features: heard, heard: heardOf(parts, found.slope, odds), members: first.summed, against, contradicted: against <= LEVEL, enough: enough(noise, guess) };
   return { rate: clip(sigmoid(intercept), 1e-6, 1 - 1e-6), threshold: chance > ABSTAIN_FROM ? 0.5 : found.rate, chance, tables, belief };
+}
+
+// The standard normal's chance to lie below a point.
+function normalBelow(point) {
+  if (Math.abs(point) > 8) return Number(point > 0);
+  let [term, total] = [point, point];
+  for (let odd = 3; Math.abs(term) > 1e-17 * Math.abs(total); odd += 2) total += term *= point ** 2 / odd;
+  return 0.5 + (total * Math.exp(-(point ** 2) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
 // The corner of a regular simplex that stands for a category.

@@ -17,6 +17,7 @@ from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected, run_onc
 from aggregator.protocols.additive.learner import declared_direction
 from aggregator.protocols.additive.model import coordinates_of
 from aggregator.protocols.additive.moments import BitTally, NoisyMoments, gather
+from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.additive.ruled import ScoreTallies, SideEvidence, SideTally, believed, evidence_of
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, RawCategory, build, nano
@@ -25,7 +26,16 @@ from anon.protocols.histogram.answers import SumMap, answer_map
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.protocols.histogram.describe import odds, packet_kinds
 from anon.protocols.histogram.one_bit import LEVELS, chance_of, feature_signs, random_size, rounded
-from anon.protocols.histogram.ruled import MOST_SUMS, DeclaredSums, check, enough_for, heard, middle
+from anon.protocols.histogram.ruled import (
+    LABELS,
+    MOST_SUMS,
+    SIDED,
+    DeclaredSums,
+    check,
+    enough_for,
+    heard,
+    middle,
+)
 from anon.protocols.histogram.thresholds import RoundCounts, body, needs, parse
 from anon.protocols.models.tables import from_json
 from anon.protocols.registry import check_study, protocol_of
@@ -142,6 +152,7 @@ def test_a_rule_of_more_sums_than_a_peer_answers_beforehand_is_refused() -> None
     ("\nexpects = 1\n", "\n", "at least two features"),
     ("cuts = [30, 50]", "bins = 3", "declared cuts"),
     ('binning = "100s"\n', "", "middle of the declared score"),
+    ('asks = "rule"', 'asks = "score"', "expected one of tables, bits, rule"),
 ])
 def test_a_study_that_cannot_ask_it_is_refused(old: str, new: str, said: str) -> None:
     text = STUDY.replace(old, new)
@@ -186,6 +197,29 @@ def test_p_values_are_uniform_where_the_score_says_nothing(lean: float) -> None:
         found.append(evidence_of(told, float(rate), 0.07).against)
     assert kstest(found, "uniform").pvalue > 0.01
     assert 0.008 < np.mean(np.array(found) <= 0.02) < 0.033
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("off", [-0.1, 0.0, 0.1])
+@pytest.mark.parametrize("plus", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(("people", "epsilon", "rate"), [(300, "0.5", 0.5), (2000, "1", 0.25), (5000, "4", 0.8)])
+def test_a_rule_that_says_nothing_is_rarely_shown_whatever_was_guessed(
+    off: float, plus: float, people: int, epsilon: str, rate: float
+) -> None:
+    """1,000 studies each, the guess off by as much as .1, the side lopsided: at most .02, and three standard errors."""
+    built, centre, lean = build("krr", 2, nano(epsilon)), rate + off, 2 * plus - 1
+    scale, gap, share = max(centre, 1 - centre), (built.p - built.q) / SCALE, heard(people, nano(epsilon), rate + off)
+    sizes = [round(people * float(part)) for part in (share, SIDED, LABELS)]
+    means = (lean * (rate - centre) / scale, lean, (rate - centre) / scale)
+    draw, coordinates, shown = np.random.default_rng(1), coordinates_of(published().features), 0
+    for _ in range(1000):
+        told = [int(draw.binomial(size, (1 + gap * mean) / 2)) for size, mean in zip(sizes, means, strict=True)]
+        score, side, label = (np.array([size - one, one]) for size, one in zip(sizes, told, strict=True))
+        bit = BitTally(0, "sex", (1, 1), centre, built, label, sizes[2])
+        known = gather(coordinates, [], [bit], {}, centre)
+        tallies = ScoreTallies(SideTally.of(built, score), SideTally.of(built, side), centre)
+        shown += evidence_of(tallies, known.rate, known.rate_error).chance <= LEVEL
+    assert shown / 1000 <= FALSE_ALARM + 3 * (FALSE_ALARM * (1 - FALSE_ALARM) / 1000) ** 0.5
 
 
 def moments(sizes: int, going: tuple[float, float]) -> NoisyMoments:

@@ -11,7 +11,6 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from aggregator.cli.study import app as studies
-from aggregator.lab import cli_plan
 from anon.kit.terminal.foreign import Foreign, inline
 from anon.kit.terminal.printing import Terminal, styled
 
@@ -100,11 +99,6 @@ def test_a_way_around_is_found(line: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     (tmp_path / "module.py").write_text(line)
     assert _faults(tmp_path / "module.py")
-
-
-def test_a_plans_last_words_name_the_section_of_the_study_file() -> None:
-    """With the console that `study plan` prints on, whose test of every module is above."""
-    assert 'asks = "score" under [design] for it' in _printed(cli_plan._SCORE, width=1000)
 
 
 def test_a_study_file_of_a_name_in_brackets_is_named_as_it_is(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from aggregator.lab.dry_round import MEMBERS
 from aggregator.lab.sample_file import sample_columns
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.handout import UNNAMED, TellerRequest
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.tellers import presented_tellers, tellers_can
 from anon.study.proposal import REHEARSAL
 from anon.transparency.fingerprint import teller_words, words
@@ -80,6 +81,27 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
 
 
+def test_without_tellers_the_file_starts_from_what_staff_believe_where_they_choose_it() -> None:
+    sure = _believed(adds="belief")
+    linted = lint_text(text_of(sure))
+    assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
+    assert linted.proposal.protocol == "" and linted.proposal.tellers == ()
+    assert linted.proposal.design == OnePacket("one-packet", 2.0, asks="rule")
+    assert [one.expects for one in linted.proposal.features] == [(1,), (1, 0, -1)]
+    assert linted.proposal.features[0].cuts == (30, 60), "the range 0 to 90 in three parts"
+    assert len(linted.manifest.windows) == 2, "the middle is found first"
+    assert length_of(sure) == linted.manifest.timetable.ends - linted.manifest.timetable.published
+    plain = lint_text(text_of(_believed(adds=""))).proposal
+    assert plain is not None and plain.design == OnePacket("one-packet", 2.0), "it is a choice"
+
+
+@pytest.mark.parametrize("known", [{}, {"c1_expects": "1"}])
+def test_a_belief_about_fewer_than_two_columns_is_a_fault_of_the_choice(known: dict[str, str]) -> None:
+    wrong = fields(adds="belief", **known)
+    (fault,) = form_faults(wrong, lint_text(text_of(wrong)).faults)
+    assert fault.field == "adds" and "say of two columns or more" in fault.says
+
+
 @pytest.mark.parametrize(("written", "says"), [
     ("", "name at least two"), ("Student council 127.0.0.1:9000", "name at least two"),
     ("a 127.0.0.1:9000\nb nowhere", "copy the address that"), ("a 127.0.0.1:9000\na 127.0.0.1:9001", "another name"),
@@ -114,9 +136,12 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed and "Two tellers are missing" in unnamed
         believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
-        assert believed.count("With 60 people the model ranks about as your") == 2, "in its step, and as the forecast"
-        least = re.findall(r"about ([\d,]+) (?:people|members)", believed)
-        assert len(least) == 3 and len(set(least)) == 1 and "of 100" not in believed, "consent has the same figure"
+        local = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60", adds="belief"))).text)
+        for told, places in ((believed, 3), (local, 2)):
+            assert told.count("With 60 people the model ranks about as your") == 2, "in its step, and as the forecast"
+            least = re.findall(r"about ([\d,]+) (?:people|members)", told)
+            assert len(least) == places and len(set(least)) == 1 and "of 100" not in told, "consent has the same figure"
+        assert "If nobody can be a teller and the group is small" in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
