@@ -160,7 +160,8 @@ def simulate(
     trusted = None
     if ceilings and is_local(plan.manifest):
         epsilon = NanoEpsilon(plan.manifest.epsilon)
-        trusted = trusted_party_auc(plan, epsilon, first, scored, np.random.default_rng(last))
+        draw = np.random.default_rng(last)
+        trusted = trusted_party_auc(plan, epsilon, first, scored, draw, resampled=resampled)
     rate = float(scored.labels.mean())
     scores = [outcome.scores for outcome in tried]
     found = _result(plan, resampled or len(drawn), scores, binned, raw, max(rate, 1 - rate))
