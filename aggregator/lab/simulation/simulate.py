@@ -54,13 +54,15 @@ class SimulationResult:
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
     beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
-    the median over the trials of how often noise alone would count as much, a p-value. Both are None where
-    a design has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
-    without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`:
-    features of which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard
-    deviation of one study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them
-    a peer. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means of parties that share
-    nothing. The keys are documented in docs/figures.md.
+    the median over the trials of how often noise alone would count as much, a p-value. Both are None where a design has
+    no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None without any.
+    `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`: features of
+    which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard deviation
+    of one study's AUC. `drawn_from`: how many people those `peers` are drawn from anew in each trial, with replacement
+    where they are fewer than the peers; as many as these, all take part. `scored`: how many people every trial and
+    every comparison was scored on, none of them a peer: no error covers that others would score otherwise. Of parties,
+    records are scored, and `accuracy_alone` and `auc_alone` are the means of parties that share nothing. The keys are
+    documented in docs/figures.md.
     """
 
     trials: int
@@ -82,6 +84,7 @@ class SimulationResult:
     auc_trusted_party: float | None
     shown: float | None
     spread: float
+    drawn_from: int
     scored: int
     chance: float | None
     rule_auc: float | None
@@ -90,6 +93,14 @@ class SimulationResult:
     cost: str = ""
     accuracy_alone: float | None = None
     auc_alone: float | None = None
+
+    @property
+    def draw(self) -> str:
+        """How peers are drawn, in words; nothing where all take part."""
+        if self.peers == self.drawn_from:
+            return ""
+        repeated = "with replacement" if self.peers > self.drawn_from else "nobody twice"
+        return f"drawn anew for each from {self.drawn_from}, {repeated}"
 
     def figures(self) -> dict[str, object]:
         """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
@@ -169,6 +180,7 @@ def simulate(
     return evolve(
         found,
         shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
+        drawn_from=len(data),
         scored=len(scored),
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
@@ -318,6 +330,7 @@ def _result(
         auc_trusted_party=None,
         shown=0.0,
         spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
+        drawn_from=0,
         scored=0,
         chance=None,
         rule_auc=None,
