@@ -14,6 +14,7 @@ from anon.protocols.tellers import tellers_of
 from anon.protocols.words import Picture, truest
 from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
+from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.values import frozen
 
@@ -33,13 +34,15 @@ SOURCE = say("Where your file comes from")
 class ConsentWords:
     """The sentences of each part, in the order of the page.
 
-    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `visible`
-    stands out between `own` and `decide_by`. `asked` leads to the questions: name, sentence and expected direction.
+    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `missing`
+    says what leaves without an owner's answers. `visible` stands out between `own` and `decide_by`. `asked` leads to
+    the questions: name, sentence and expected direction.
     """
 
     leaves: Sentence
     picture: Picture | None
     odds: tuple[Sentence, ...]
+    missing: tuple[Sentence, ...]
     added_up: tuple[Sentence, ...]
     own: Sentence
     visible: Sentence
@@ -61,6 +64,7 @@ def consent_words(study: Manifest) -> ConsentWords:
         leaves=_noisy(study.packets) if drawn is not None else protocol.summary(study),
         picture=drawn,
         odds=() if drawn is not None else protocol.odds(study),
+        missing=where_missing(study),
         added_up=to_check(arrangement.has_spare) if arrangement is not None else (),
         own=own,
         visible=say("That you take part is visible to those who ask."),
@@ -83,6 +87,15 @@ def _noisy(packets: int) -> Sentence:
         "proof.",
         packets,
     )
+
+
+def where_missing(study: Manifest) -> tuple[Sentence, ...]:
+    """The content of what leaves without an owner's answers: a late computer's, and that of a missing label."""
+    late = say("If your computer is not ready in time, missing values leave in place of yours.")
+    label = Quoted(study.label.name)
+    if study.label.missing == "positive":
+        return late, say("Where {label} is missing, it counts as a yes.", label=label)
+    return late, say("Where {label} is missing, it counts as a no.", label=label)
 
 
 def _own(local: bool) -> tuple[Sentence, Sentence]:
