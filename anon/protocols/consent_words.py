@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Charge, Measure, Unit
-from anon.protocols.cost_words import epsilon_of
+from anon.protocols.cost_words import TENFOLD, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.tellers import tellers_of
@@ -36,7 +36,7 @@ class ConsentWords:
 
     `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `missing`
     says what leaves without an owner's answers. `visible` stands out between `own` and `decide_by`. `asked` leads to
-    the questions: name, sentence and expected direction.
+    the questions: name, sentence and expected direction. `warning` stands out below the cost.
     """
 
     leaves: Sentence
@@ -48,6 +48,7 @@ class ConsentWords:
     visible: Sentence
     decide_by: Sentence
     cost: tuple[Sentence, ...]
+    warning: tuple[Sentence, ...]
     final: Sentence
     asked: Sentence
     questions: tuple[tuple[str, str, Sentence], ...]
@@ -70,6 +71,7 @@ def consent_words(study: Manifest) -> ConsentWords:
         visible=say("That you take part is visible to those who ask."),
         decide_by=decide_by,
         cost=cost_shown(study, charge),
+        warning=little_protection(study),
         final=say("What was sent cannot be called back. You can leave until enrolment closes."),
         asked=say("One packet is about some of these, together with the last one:")
         if local
@@ -148,6 +150,17 @@ def cost_shown(study: Manifest, charge: Charge) -> tuple[Sentence, ...]:
         ),)
     held = say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition))
     return (*plain_cost(study, charge), held)
+
+
+def little_protection(study: Manifest) -> tuple[Sentence, ...]:
+    """The warning of a study that lets odds move more than tenfold, so a half to 10 in 11 or more; none of others."""
+    if epsilon_of(study) <= TENFOLD:
+        return ()
+    return (say(
+        "Epsilon {epsilon} protects little: a guess about you that is right 5 times in 10 can become right more than 9 "
+        "times in 10.",
+        epsilon=format_epsilon(epsilon_of(study)),
+    ),)
 
 
 def plain_cost(study: Manifest, charge: Charge) -> tuple[Sentence, ...]:

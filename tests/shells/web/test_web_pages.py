@@ -13,7 +13,9 @@ import pytest
 
 from anon.ldp import NANO
 from anon.transparency.fingerprint import words
+from peer.cli.show import show_sheet
 from peer.data.importing import import_rows
+from peer.data.readiness import own_data
 from peer.pairing import page as phones
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Entry, Ledger
@@ -193,6 +195,21 @@ async def test_consent_says_unfolded_what_leaves_where_an_answer_is_missing(
         assert f"Where “tired” is missing, it counts as {counted}." in told
         listed = explain(page.aggregator.manifest, Policy(), Ledger(10 * NANO), START).statements
         assert f"Where “tired” is missing, it counts as {counted}." in listed, "in the terminal too"
+
+
+@pytest.mark.parametrize(("epsilon", "warned"), [("2.302", False), ("2.303", True), ("5", True)])
+async def test_consent_warns_of_an_epsilon_that_moves_odds_more_than_tenfold(
+    epsilon: str, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the page beside the decision, and where the terminal shows the study."""
+    async with visited(tmp_path, DECLARED.replace("epsilon = 2.0", f"epsilon = {epsilon}")) as page:
+        first = (await looked(page)).partition("<h2>All details</h2>")[0]
+        said = f"Epsilon {epsilon} protects little: a guess about you that is right 5 times in 10 can become right"
+        assert (f'<p class="said warn">{said} more than 9 times in 10.</p>' in first) is warned
+        sheet = explain(page.aggregator.manifest, Policy(), Ledger(10 * NANO), START)
+        own = own_data(page.home.data_path, page.aggregator.manifest.tables)
+        show_sheet(sheet, own, page.home.path, queries=False, code=False)
+        assert (said in " ".join(capsys.readouterr().out.split())) is warned
 
 
 async def test_a_value_that_counts_as_missing_is_named_before_the_yes(page: Visited) -> None:
