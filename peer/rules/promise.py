@@ -11,7 +11,7 @@ from typing import Final
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.protocols.consent_words import plain_cost
-from anon.protocols.cost_words import percent
+from anon.protocols.cost_words import DELTA, epsilon_of, percent
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, Term, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
@@ -163,6 +163,11 @@ def _central(
         "before": format_epsilon(left),
         "after": format_epsilon(after),
     }
+    exact = say(
+        "In technical terms: central epsilon {epsilon} at delta {delta}.",
+        epsilon=format_epsilon(epsilon_of(manifest)),
+        delta=Figure(f"{DELTA:f}"),
+    )
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
         *plain_cost(manifest, charge),
@@ -177,6 +182,7 @@ def _central(
         say("That you take part is visible to the aggregator."),
         *_told_by_joining(manifest),
         *_narrowed(manifest),
+        *((exact,) if charge.measure is Measure.ZCDP else ()),
         say(
             "The arithmetic: {symbol} {amount}, recomputed {recomputed}. Your budget of it goes from {before} to "
             "{after}.",
