@@ -215,7 +215,7 @@ def _show(result: SimulationResult) -> None:
 
 
 def _covered(result: SimulationResult) -> str:
-    """What is drawn, and what the standard errors leave out, in lines."""
+    """The draw of peers, and the chance that the standard errors leave out, in lines."""
     return (
         f"peers: {result.draw or 'all of them take part in each'}\n"
         f"standard errors: of {'the draw of peers and ' if result.draw else ''}the study's own chance. All studies are "

@@ -20,7 +20,7 @@ from attrs import field
 from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.protocols.charge import LOCAL, USUAL_LIMITS, Budget, Charge
-from anon.protocols.consent_words import among_few, little_protection, to_check, where_missing
+from anon.protocols.consent_words import among_few, to_check
 from anon.protocols.cost_words import Amount, enough, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
@@ -342,8 +342,6 @@ def _statements(
 ) -> tuple[Sentence, ...]:
     lines = [
         *cost,
-        *little_protection(manifest),
-        *where_missing(manifest),
         *trust(manifest, tellers),
         *about_letters(manifest),
         *about_given(manifest),

@@ -10,7 +10,7 @@ from typing import Final
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
-from anon.protocols.consent_words import plain_cost
+from anon.protocols.consent_words import little_protection, plain_cost, where_missing
 from anon.protocols.cost_words import DELTA, epsilon_of, percent
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, Term, attributed, joined, say, say_many
@@ -117,6 +117,7 @@ def cost_statements(
             packets=say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets),
             each=_in_a_row(dearest),
         ),
+        *where_missing(manifest),
         say(
             "About your whole record: epsilon {total}; recomputed from the probabilities: {recomputed}.",
             total=format_epsilon(charge.amount),
@@ -126,6 +127,7 @@ def cost_statements(
             "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
             moved=odds_moved(charge.amount),
         ),
+        *little_protection(manifest),
         per_attribute(manifest.epsilon_per_attribute),
         budget_change(left, after),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
@@ -170,7 +172,9 @@ def _central(
     )
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
+        *where_missing(manifest),
         *plain_cost(manifest, charge),
+        *little_protection(manifest),
         *(() if charge.unit is Unit.PERSON else (records,)),
         say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
         say(
