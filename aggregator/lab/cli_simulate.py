@@ -45,10 +45,13 @@ def main(
         bool, typer.Option("--classes", help="A study for each value of the label; they divide the people.")
     ] = False,
     test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
-    test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
+    test_share: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="How many are held out, the same in all trials; --seed draws them.")
+    ] = HELD_OUT,
     trials: Annotated[int, typer.Option(min=1, max=10_000, help="How many times the study runs.")] = 50,
     peers: Annotated[
-        int | None, typer.Option(min=2, help="Peers per trial, drawn from the data (more: with replacement); else all.")
+        int | None,
+        typer.Option(min=2, help="Peers per trial, drawn anew, nobody twice (more: with replacement); else all."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="The study's one epsilon; required without a study file.")
@@ -126,7 +129,7 @@ def _show_classes(studies: ClassStudies, as_json: bool) -> None:
     console.print(table)
     console.print(
         f"the values' mean AUC: {studies.auc_macro:.4f} ± {studies.auc_macro_se:.4f}\n"
-        f"{len(studies.results)} studies of {first.peers} peers each, of whom each takes part in one"
+        f"{len(studies.results)} studies of {first.peers} peers each, of whom each takes part in one\n{_covered(first)}"
     )
     return None
 
@@ -202,5 +205,15 @@ def _show(result: SimulationResult) -> None:
     console.print(
         f"{_tested(result)}{result.peers} peers a study, "
         f"{result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
-        f"all figures are for {result.scored} {'other people' if result.auc_alone is None else 'records of others'}",
+        f"all figures are for {result.scored} {'other people' if result.auc_alone is None else 'records of others'}\n"
+        f"{_covered(result)}"
+    )
+
+
+def _covered(result: SimulationResult) -> str:
+    """The draw of peers, and the chance that the standard errors leave out, in lines."""
+    return (
+        f"peers: {result.draw or 'all of them take part in each'}\n"
+        f"standard errors: of {'the draw of peers and ' if result.draw else ''}the study's own chance. All studies are "
+        "scored on the same, so that other people would move the figures further."
     )

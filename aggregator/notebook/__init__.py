@@ -252,7 +252,7 @@ class Study:
         return Result(manifest, learned, evaluation, Report(page), scores)
 
     def simulate(self, people: Sample, trials: int = 20, peers: int | None = None, seed: int = 1) -> Expectation:
-        """Many runs: what to expect."""
+        """Many runs: what to expect. All score the same held-out people, which no standard error covers."""
         return Expectation(simulate(self.proposal, people.people, trials, seed, peers=peers))
 
     def _repr_html_(self) -> str:

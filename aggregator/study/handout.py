@@ -170,8 +170,10 @@ folder to nobody, not to us either, and you make no backup of it.
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
    anonml teller init --name {shlex.quote(UNNAMED)}
-3. Let it serve us, and leave it running. Our key's words, which we also tell
-   you by telephone, are {words(bytes.fromhex(self.key))}:
+3. Let it serve us, and leave it running. Our key's words are
+   {words(bytes.fromhex(self.key))}.
+   Before you type the next line, compare them with us by telephone, at a number
+   that you do not have from a mail: whoever forges one changes key and words alike.
    anonml teller allow {self.key}
    anonml teller serve
 4. In a second terminal: send us the first two lines that this prints, its name
@@ -249,15 +251,17 @@ Questions: {self.contact.strip()}
     def _times(self) -> list[str]:
         if not self.length:
             return ["We will tell you how long your teller has to run."]
+        waits = f"If a teller is away then, the others wait for it, for {self.waits} days at most."
         if self.here:
             return [
                 f"As it is planned now, it takes {self.length} from publishing to its report. Its",
                 "tellers run all that time.",
+                waits,
             ]
         return [
             f"From publishing to its report the study takes {self.length}. Please keep",
             "your teller running all that time.",
-            f"If a teller is away then, the others wait for it, for {self.waits} days at most.",
+            waits,
             f"If we published it now, it would end {instant(self.ends)}.",
             "We will tell you the day before we publish it.",
         ]

@@ -121,9 +121,10 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
     if len(accounting.local) > 1:
         lines.append(
             say(
-                "Together the packets have epsilon {lost} at delta {delta:g}, also if all of them are linked.",
+                "Together the packets have epsilon {lost} at a delta of one in a million ({delta}), also if all are "
+                "linked.",
                 lost=rounded_up(accounting.record_at_delta),
-                delta=DELTA,
+                delta=Figure(f"{DELTA:f}"),
             )
         )
     if not accounting.central:
@@ -131,8 +132,9 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
     counts = [Figure(str(count)) for count in sorted(set(accounting.batch.counts))]
     lines.append(
         say(
-            "After anonymous delivery, central epsilon at delta {delta:g}, replace-one, {counts} {known_from}:",
-            delta=DELTA,
+            "After anonymous delivery, central epsilon at a delta of one in a million ({delta}), replace-one, {counts} "
+            "{known_from}:",
+            delta=Figure(f"{DELTA:f}"),
             counts=joined(counts, ", "),
             known_from=attributed(accounting.batch.known_from),
         )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Charge, Measure, Unit
-from anon.protocols.cost_words import epsilon_of
+from anon.protocols.cost_words import TENFOLD, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.tellers import tellers_of
 from anon.protocols.words import Picture, truest
 from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
+from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, attributed, say, say_many
 from anon.values import frozen
 
@@ -33,18 +34,21 @@ SOURCE = say("Where your file comes from")
 class ConsentWords:
     """The sentences of each part, in the order of the page.
 
-    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `visible`
-    stands out between `own` and `decide_by`. `asked` leads to the questions: name, sentence and expected direction.
+    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `missing`
+    says what leaves without an owner's answers. `visible` stands out between `own` and `decide_by`. `asked` leads to
+    the questions: name, sentence and expected direction. `warning` stands out below the cost.
     """
 
     leaves: Sentence
     picture: Picture | None
     odds: tuple[Sentence, ...]
+    missing: tuple[Sentence, ...]
     added_up: tuple[Sentence, ...]
     own: Sentence
     visible: Sentence
     decide_by: Sentence
     cost: tuple[Sentence, ...]
+    warning: tuple[Sentence, ...]
     final: Sentence
     asked: Sentence
     questions: tuple[tuple[str, str, Sentence], ...]
@@ -61,11 +65,13 @@ def consent_words(study: Manifest) -> ConsentWords:
         leaves=_noisy(study.packets) if drawn is not None else protocol.summary(study),
         picture=drawn,
         odds=() if drawn is not None else protocol.odds(study),
+        missing=where_missing(study),
         added_up=to_check(arrangement.has_spare) if arrangement is not None else (),
         own=own,
         visible=say("That you take part is visible to those who ask."),
         decide_by=decide_by,
         cost=cost_shown(study, charge),
+        warning=little_protection(study),
         final=say("What was sent cannot be called back. You can leave until enrolment closes."),
         asked=say("One packet is about some of these, together with the last one:")
         if local
@@ -83,6 +89,15 @@ def _noisy(packets: int) -> Sentence:
         "proof.",
         packets,
     )
+
+
+def where_missing(study: Manifest) -> tuple[Sentence, ...]:
+    """The content of what leaves without an owner's answers: a late computer's, and that of a missing label."""
+    late = say("If your computer is not ready in time, missing values leave in place of yours.")
+    label = Quoted(study.label.name)
+    if study.label.missing == "positive":
+        return late, say("Where {label} is missing, it counts as a yes.", label=label)
+    return late, say("Where {label} is missing, it counts as a no.", label=label)
 
 
 def _own(local: bool) -> tuple[Sentence, Sentence]:
@@ -135,6 +150,17 @@ def cost_shown(study: Manifest, charge: Charge) -> tuple[Sentence, ...]:
         ),)
     held = say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition))
     return (*plain_cost(study, charge), held)
+
+
+def little_protection(study: Manifest) -> tuple[Sentence, ...]:
+    """The warning of a study that lets odds move more than tenfold, so a half to 10 in 11 or more; none of others."""
+    if epsilon_of(study) <= TENFOLD:
+        return ()
+    return (say(
+        "Epsilon {epsilon} protects little: a guess about you that is right 5 times in 10 can become right more than 9 "
+        "times in 10.",
+        epsilon=format_epsilon(epsilon_of(study)),
+    ),)
 
 
 def plain_cost(study: Manifest, charge: Charge) -> tuple[Sentence, ...]:

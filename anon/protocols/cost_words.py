@@ -8,6 +8,7 @@ budget is told as a part of it.
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from attrs import evolve, field
 
 from anon.accounting.zcdp import epsilon_of_rho, rho_within
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
+from anon.ldp.epsilon import loss
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.protocols.contract import CentralPart
 from anon.protocols.registry import charge_of, protocol_of
@@ -29,6 +31,9 @@ DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
 HUNDREDTH: Final = 10**7
 """The step (1e-9) in which an epsilon of rho is shown."""
+TENFOLD: Final = loss(Fraction(10))
+"""The epsilon (1e-9) that multiplies odds by ten. Consent warns above it, and limits that rise by more are asked about
+once more."""
 
 
 def is_local(study: Manifest) -> bool:

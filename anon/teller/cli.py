@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
 PORT = 8760
+_SET_IN = "\n    "
+"""Between the lines of a long title: no text of a stranger's begins a line."""
 COST = "cost of sums"
 """The socket of what names a study's epsilon: a program that serves loads nothing of it."""
 HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
@@ -296,7 +298,8 @@ def _epsilons(manifest: Manifest, costs: Sequence[Cost]) -> Iterator[NanoEpsilon
 
 
 def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] = ()) -> Iterator[str]:
-    from anon.kit.terminal.foreign import inline, short
+    from anon.kit.terminal.foreign import inline, short, wrapped
+    from anon.kit.terminal.printing import Terminal
     from anon.ldp import format_epsilon
     from anon.study.features import USUAL_COHORT
     from anon.text.foreign import LONGEST_TOLD, Quoted
@@ -309,7 +312,9 @@ def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] =
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         since = "" if study.ended is None else f" since {instant(study.ended)}"
-        yield f"{study.study.hex()[:SHORTEST]} {short(manifest.title)}{fellow}: {study.stage}{since}{members}"
+        title = inline(Quoted(manifest.title, LONGEST_TOLD))
+        head = wrapped(f"{study.study.hex()[:SHORTEST]} {title}", Terminal().width - len(_SET_IN))
+        yield f"{_SET_IN.join(head)}{fellow}: {study.stage}{since}{members}"
         yield f"  words {words_of_study(study.study)}"
         asker = inline(Quoted(manifest.contact, LONGEST_TOLD))
         yield f"  asked for by {asker}, with the key {manifest.aggregator_key.hex()}"

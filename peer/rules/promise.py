@@ -10,8 +10,8 @@ from typing import Final
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
-from anon.protocols.consent_words import plain_cost
-from anon.protocols.cost_words import percent
+from anon.protocols.consent_words import little_protection, plain_cost, where_missing
+from anon.protocols.cost_words import DELTA, epsilon_of, percent
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, Term, attributed, joined, say, say_many
 from anon.transparency.buckets import DECOYS, MEAN, THRESHOLD
@@ -117,6 +117,7 @@ def cost_statements(
             packets=say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets),
             each=_in_a_row(dearest),
         ),
+        *where_missing(manifest),
         say(
             "About your whole record: epsilon {total}; recomputed from the probabilities: {recomputed}.",
             total=format_epsilon(charge.amount),
@@ -126,6 +127,7 @@ def cost_statements(
             "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
             moved=odds_moved(charge.amount),
         ),
+        *little_protection(manifest),
         per_attribute(manifest.epsilon_per_attribute),
         budget_change(left, after),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
@@ -163,9 +165,16 @@ def _central(
         "before": format_epsilon(left),
         "after": format_epsilon(after),
     }
+    exact = say(
+        "In technical terms: central epsilon {epsilon} at delta {delta}.",
+        epsilon=format_epsilon(epsilon_of(manifest)),
+        delta=Figure(f"{DELTA:f}"),
+    )
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
+        *where_missing(manifest),
         *plain_cost(manifest, charge),
+        *little_protection(manifest),
         *(() if charge.unit is Unit.PERSON else (records,)),
         say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
         say(
@@ -177,6 +186,7 @@ def _central(
         say("That you take part is visible to the aggregator."),
         *_told_by_joining(manifest),
         *_narrowed(manifest),
+        *((exact,) if charge.measure is Measure.ZCDP else ()),
         say(
             "The arithmetic: {symbol} {amount}, recomputed {recomputed}. Your budget of it goes from {before} to "
             "{after}.",

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Final
 
 from anon.ldp import odds_moved
-from anon.ldp.epsilon import loss
 from anon.protocols.charge import LOCAL
-from anon.protocols.cost_words import in_epsilon
+from anon.protocols.cost_words import TENFOLD, in_epsilon
 from anon.text.sentences import Sentence
 from anon.values import frozen
 from peer.rules.consent import Policy
-
-STEEP: Final = loss(Fraction(10))
-"""The epsilon (1e-9) that multiplies odds by ten."""
 
 
 @frozen
@@ -32,8 +26,8 @@ class Rise:
 
 
 def steep_rises(before: Policy, after: Policy) -> tuple[Rise, ...]:
-    """The limits that `after` raises by more than `STEEP`; none where they are lowered."""
-    return tuple(rise for rise in _changes(before, after) if rise.after - rise.before > STEEP)
+    """The limits that `after` raises by more than `TENFOLD`; none where they are lowered."""
+    return tuple(rise for rise in _changes(before, after) if rise.after - rise.before > TENFOLD)
 
 
 def _changes(before: Policy, after: Policy) -> Iterator[Rise]:

@@ -97,5 +97,26 @@ def test_what_the_first_screen_says_of_tellers_is_in_the_tables_of_class_sizes()
     for asking in ("Two tellers, asking", "Asking"):
         table = sizes.partition(f"**{asking} about eleven features: how well")[2]
         ranks.append(float(table.partition("| 500 |")[2].split("|")[1].split()[0]))
-    told = "With 500 it ranks {:.0%} of pairs rightly at epsilon 1, not {:.0%}.".format(*ranks)
-    assert told in " ".join((ROOT / "README.md").read_text("utf-8").split())
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert "With 500 it ranks {:.0%} of pairs rightly at epsilon 1, not {:.0%}.".format(*ranks) in readme
+
+
+def test_the_first_screen_names_the_sizes_of_the_rule_of_thumb() -> None:
+    """Of eleven features at the epsilons 2 and 1, and of a belief at 2; that rule is compared with the tables."""
+    sizes, readme = ((ROOT / name).read_text("utf-8") for name in ("docs/staff/class-size.md", "README.md"))
+    summed, believed = (
+        re.search(rf"^\| {row} \| .* \| from ([\d,]+) \| from ([\d,]+) \|$", sizes, re.MULTILINE)
+        for row in ("eleven features, with two tellers", "any features, with two tellers, from what you believe")
+    )
+    assert summed and believed and {*summed.groups()} == {*re.findall(r"helps from ([\d,]+) people on", readme)}
+    assert " epsilon " not in readme.partition("helps from")[2].partition(":")[0], "it holds at both of them"
+    assert f"[{believed[1]}](docs/staff/class-size.md) at epsilon 2 show it wrong" in " ".join(readme.split())
+
+
+def test_the_first_screen_says_what_holds_with_tellers() -> None:
+    """The factor is of a changed answer; a sum's has a delta, and rests on a teller."""
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    told = readme.partition("**The noise comes first.**")[2].partition("* **")[0]
+    changed, _, summed = told.partition("With [tellers]")
+    assert "local differential privacy" in changed and "factor of at most" in changed
+    assert "If one is honest" in summed and "one chance in a million" in summed

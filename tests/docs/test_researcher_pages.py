@@ -10,18 +10,22 @@ import sys
 import tomllib
 import zipfile
 from argparse import ArgumentTypeError
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from aggregator.audit import Verdict, audit
+from aggregator.lab.cli_simulate import app
 from anon.errors import AnonmlError
 from benchmarks.api_page import PAGE, page
 from benchmarks.data import data_folder
 from benchmarks.notebook_study import TARGET
 from benchmarks.parties.groups import TASKS
 from benchmarks.sums import Census
+from tests.docs.blocks import all_blocks
 from tests.docs.repository import ROOT
 
 pytestmark = pytest.mark.source
@@ -52,6 +56,26 @@ def test_each_figure_of_accuracy_is_in_the_results() -> None:
         figures = FIGURE.findall(line)
         row = [one for one in results.splitlines() if all(figure in FIGURE.findall(one) for figure in figures)]
         assert row, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_study_that_starts_from_what_is_expected_is_simulated_as_the_page_says(summed: bool, tmp_path: Path) -> None:
+    """Of people who all leave if they were hardly there; the packets of each, and sums of tellers."""
+    blocks = [block for block in all_blocks() if block.page == "docs/researcher/accuracy.md"]
+    file, tellers = (block.text for block in blocks if block.language == "toml")
+    if summed:
+        kind = file.replace('kind = "one-packet"', 'kind = "rule"').replace('asks = "rule"\n', "")
+        file = kind.replace('binning = "1d"', 'binning = "0s"') + tellers
+    rows = [f"{hours},{forum},{int(hours < 5)}" for hours, forum in product(range(20), ("never", "often"))]
+    (tmp_path / "rule.toml").write_text(file)
+    (tmp_path / "last-year.csv").write_text("\n".join(["hours,forum,left_course", *rows * 10]))
+    (command,) = (block.text.split() for block in blocks if block.language == "sh")
+    named = [str(tmp_path / word) if word.endswith((".toml", ".csv")) else word for word in command[2:]]
+    done = CliRunner().invoke(app, [*named, "--trials", "3", "--seed", "1"], env={"COLUMNS": "160"})
+    assert done.exit_code == 0, done.output
+    assert "what you expect, asking nobody: AUC" in done.stdout and "shown to beat a guess in" in done.stdout
+    assert ("a trusted party" in done.stdout) is not summed
 
 
 def test_the_citation_names_the_version() -> None:

@@ -148,3 +148,14 @@ def test_a_trusted_party_adds_noise_for_the_epsilon_it_is_given() -> None:
     ]
     assert found[0] < found[1] - 0.1
 
+
+@pytest.mark.slow
+def test_a_trusted_party_has_as_many_peers_as_the_study() -> None:
+    """Peers beyond the people of the file are drawn with replacement, so that the noise is as small beside them."""
+    text = study_text("bits").replace("bins = 3", "cuts = [30, 50]").replace("epsilon = 2.0", "epsilon = 0.1")
+    test = crowd(2000, seed=2)
+    few, many = (
+        simulate(parse_proposal(text), crowd(60), 1, 1, test, peers=peers).auc_trusted_party for peers in (60, 60_000)
+    )
+    assert few is not None and many is not None
+    assert few < many - 0.1 and many > 0.85

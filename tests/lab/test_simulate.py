@@ -260,3 +260,19 @@ def test_what_decides_and_the_spread_of_one_study_are_told(people, others, capsy
     said = capsys.readouterr().out
     assert "shown to beat a guess in 6 of 6 studies" in said and "standard deviation" in said and "eq. 6" not in said
     assert "for 4000 other people" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("peers", "said", "errors"),
+    [
+        (None, "all of them take part in each", "of the study's own chance."),
+        (500, "drawn anew for each from 6000, nobody twice", "of the draw of peers and the study's own chance."),
+        (7_000, "drawn anew for each from 6000, with replacement", "of the draw of peers and the study's own chance."),
+    ],
+)
+def test_who_is_drawn_and_what_the_errors_cover_are_told(people, others, capsys, peers, said, errors):
+    found = simulate(proposal(), people, 2, 1, others, peers=peers, ceilings=False)
+    _show(found)
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"peers: {said} standard errors: {errors} All studies are scored on the same" in told
+    assert found.figures()["drawn_from"] == 6_000

@@ -160,5 +160,5 @@ def test_the_notebook_and_the_study_s_commands(command: Command, tmp_path: Path,
 
 def test_the_search_sees_what_it_looks_for() -> None:
     assert claims("<p>Nobody can tell which packet is <b>yours</b>.</p>")
-    assert claims("central epsilon at delta 1e-06: 0.2")
+    assert claims("central epsilon at a delta of one in a million: 0.2")
     assert not claims(" ".join(DENIALS))

@@ -56,9 +56,11 @@ class SimulationResult:
     None where a design has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask
     nobody; None without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central
     one. `leaks`: features of which each alone tells the label. `cost`: in words, where it is no local epsilon.
-    `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every comparison was
-    scored on, none of them a peer. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means
-    of parties that share nothing. The keys are documented in docs/figures.md.
+    `spread`: the standard deviation of one study's AUC. `drawn_from`: how many people those `peers` are drawn from anew
+    in each trial, with replacement where they are fewer than the peers; as many as these, all take part. `scored`: how
+    many people every trial and every comparison was scored on, none of them a peer: no error covers that others would
+    score otherwise. Of parties, records are scored, and `accuracy_alone` and `auc_alone` are the means of parties that
+    share nothing. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -80,6 +82,7 @@ class SimulationResult:
     auc_trusted_party: float | None
     shown: float | None
     spread: float
+    drawn_from: int
     scored: int
     chance: float | None
     rule_auc: float | None
@@ -87,6 +90,14 @@ class SimulationResult:
     cost: str = ""
     accuracy_alone: float | None = None
     auc_alone: float | None = None
+
+    @property
+    def draw(self) -> str:
+        """How peers are drawn, in words; nothing where all take part."""
+        if self.peers == self.drawn_from:
+            return ""
+        repeated = "with replacement" if self.peers > self.drawn_from else "nobody twice"
+        return f"drawn anew for each from {self.drawn_from}, {repeated}"
 
     def figures(self) -> dict[str, object]:
         """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
@@ -157,7 +168,8 @@ def simulate(
     trusted = None
     if ceilings and is_local(plan.manifest):
         epsilon = NanoEpsilon(plan.manifest.epsilon)
-        trusted = trusted_party_auc(plan, epsilon, first, scored, np.random.default_rng(last))
+        draw = np.random.default_rng(last)
+        trusted = trusted_party_auc(plan, epsilon, first, scored, draw, resampled=resampled)
     rate = float(scored.labels.mean())
     scores = [outcome.scores for outcome in tried]
     found = _result(plan, resampled or len(drawn), scores, binned, raw, max(rate, 1 - rate))
@@ -165,6 +177,7 @@ def simulate(
     return evolve(
         found,
         shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
+        drawn_from=len(data),
         scored=len(scored),
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
@@ -310,6 +323,7 @@ def _result(
         auc_trusted_party=None,
         shown=0.0,
         spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
+        drawn_from=0,
         scored=0,
         chance=None,
         rule_auc=None,

@@ -46,20 +46,27 @@ def trusted_party_of(study: Manifest, people: People, members: int) -> float | N
 
 
 def trusted_party_auc(
-    plan: Plan, epsilon: NanoEpsilon, train: People, test: People, generator: np.random.Generator, draws: int = DRAWS
+    plan: Plan,
+    epsilon: NanoEpsilon,
+    train: People,
+    test: People,
+    generator: np.random.Generator,
+    draws: int = DRAWS,
+    resampled: int | None = None,
 ) -> float:
     """The mean ROC AUC on `test` of an additive model of one table for each feature, over `draws` of the noise.
 
     A discrete Gaussian on each cell keeps a record to this epsilon at delta 1e-6, replace-one. Cuts are found
-    without noise and free of charge.
+    without noise and free of charge. `resampled`: so many records, drawn from `train` with replacement.
     """
     study = plan.manifest
     cuts = exact_cuts(plan, train)
     held = categories(study.features, train, cuts)
     design = tables_of({feature.name: feature.cardinality for feature in study.features})
+    times = None if resampled is None else generator.multinomial(resampled, np.full(len(train), 1 / len(train)))
     exact = np.concatenate([
-        np.bincount(held[block.features[0]] * 2 + train.labels, minlength=block.length) for block in design.blocks
-    ])
+        np.bincount(held[block.features[0]] * 2 + train.labels, times, block.length) for block in design.blocks
+    ]).astype(np.int64)
     sensitivity, changed = design.sensitivity_squared("replace-one"), design.changed("replace-one")
     sigma_squared = sigma_squared_for(sensitivity, changed, epsilon, DELTA)
     subject = Subject("simulated", study.title, study.label, study.features, cuts, {})
@@ -67,7 +74,7 @@ def trusted_party_auc(
 
     def once() -> float:
         noisy = exact + simulated_noise(sigma_squared, 1, design.length, generator)
-        summed = NoisySum(tuple(int(value) for value in noisy), len(train), sigma_squared, 1)
+        summed = NoisySum(tuple(int(value) for value in noisy), resampled or len(train), sigma_squared, 1)
         return evaluate(learn_tables(subject, design, summed, learning, with_influence=False).model, test).auc
 
     return float(np.mean([once() for _ in range(draws)]))

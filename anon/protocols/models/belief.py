@@ -23,10 +23,10 @@ def starting(features: int, enough: int) -> Sentence:
 class Belief:
     """The part of what staff declared in a model.
 
-    `features`: of how many something was declared. `heard`: the part of its differences between people that comes from
-    the answers of `members`. `against`: how often answers that say nothing would speak as clearly against what was
-    declared; `contradicted`: whether that is so rare that they are said to. `enough`: from about so many members on, a
-    declaration that is wrong as a whole would be found out.
+    `features`: of how many something was declared. `heard`: the part of the variance of log-odds between people, all
+    categories alike, that comes from the answers of `members`. `against`: how often answers that say nothing would
+    speak as clearly against what was declared; `contradicted`: whether that is so rare that they are said to. `enough`:
+    from about so many members on, a declaration that is wrong as a whole would be found out.
     """
 
     features: int
@@ -48,10 +48,10 @@ class Belief:
     def sentences(self) -> tuple[Sentence, ...]:
         """The shares declared and heard, and what these rest on."""
         told = say_many(
-            "Of this model {declared} is what staff declared beforehand of {count} feature, and {heard} comes from the "
-            "answers of {members} members.",
-            "Of this model {declared} is what staff declared beforehand of {count} features, and {heard} comes from "
-            "the answers of {members} members.",
+            "Of the differences that this model sees between people, {declared} follow from what staff declared "
+            "beforehand of {count} feature, and {heard} from the answers of {members} members.",
+            "Of the differences that this model sees between people, {declared} follow from what staff declared "
+            "beforehand of {count} features, and {heard} from the answers of {members} members.",
             self.features,
             declared=Figure(f"{100 - self.percent_heard} %"),
             heard=Figure(f"{self.percent_heard} %"),

@@ -205,15 +205,13 @@ def _promise(study: Manifest, records: Records | None) -> Sentence:
     if by_record:
         return say(
             "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-            "at delta {delta} for each of your records by itself, if at least one teller is honest.",
+            "for each of your records by itself, but for one chance in a million, if at least one teller is honest.",
             epsilon=promised(study),
-            delta=Figure(f"{DELTA:f}"),
         )
     return say(
-        "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-        "at delta {delta}, if at least one of them is honest.",
+        "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, but "
+        "for one chance in a million, if at least one of them is honest.",
         epsilon=promised(study),
-        delta=Figure(f"{DELTA:f}"),
     )
 
 
@@ -221,15 +219,14 @@ def _promise_of_pairs(study: Manifest, by_record: bool) -> Sentence:
     if by_record:
         return say(
             "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-            "at delta {delta} for each of your records by itself, if at least two of the three are honest.",
+            "for each of your records by itself, but for one chance in a million, if at least two of the three are "
+            "honest.",
             epsilon=promised(study),
-            delta=Figure(f"{DELTA:f}"),
         )
     return say(
-        "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} at "
-        "delta {delta}, if at least two of the three are honest.",
+        "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, but "
+        "for one chance in a million, if at least two of the three are honest.",
         epsilon=promised(study),
-        delta=Figure(f"{DELTA:f}"),
     )
 
 

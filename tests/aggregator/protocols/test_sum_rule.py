@@ -101,7 +101,8 @@ def test_the_report_says_how_much_is_declared_and_how_much_was_heard() -> None:
     found = learned(60, 0.0)
     values = SumPart().report(STUDY, found).values
     told, rest = map(str, belief_of(found).sentences())
-    shares = re.match(r"Of this model (\d+) % is what staff declared beforehand of 2 features, and (\d+) % comes", told)
+    said = r"Of the differences that this model sees between people, (\d+) % follow from what staff declared "
+    shares = re.match(rf"{said}beforehand of 2 features, and (\d+) % from the answers of \d+ members\.$", told)
     assert shares is not None and int(shares[1]) + int(shares[2]) == 100 and "as a whole: about" in rest
     assert values["belief"] == belief_of(found)
     assert values["partitions"] == []

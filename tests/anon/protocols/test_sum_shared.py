@@ -299,7 +299,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         lines = part.odds(study)
         assert leaves in lines[0]
         assert "2 shares, one for each teller: “clinic” and “students”" in lines[1]
-        assert "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest" in lines[2]
+        assert "keeps to epsilon 1, but for one chance in a million, if at least one of them is honest" in lines[2]
         assert lines[3] == "A sum is published of 2 members or more: some may miss their time to send."
         assert lines[4] == (
             "If all of them work together, they see your exact answers: without your name, but so exact that they may "

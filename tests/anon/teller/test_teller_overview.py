@@ -120,6 +120,18 @@ def test_the_status_says_that_dates_do_not_hold_and_warns_where_a_title_alone_sa
     assert world.tellers
 
 
+def test_a_long_title_is_wrapped_and_begins_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spared(tmp_path)
+    (shown, _) = overview(tmp_path / "0" / DATABASE)
+    title = f"What goes with leaving a course before its end, and with coming back {'x' * 60} 01234567 done"
+    monkeypatch.setenv("COLUMNS", "60")
+    head = next(_lines([evolve(shown, manifest=evolve(shown.manifest, title=title))], 0)).split("\n")
+    assert len(head) > 2 and all(line.startswith("    ") for line in head[1:])
+    assert max(map(len, head[:-1])) <= 60 and len(head[-1].partition("”")[0]) <= 60
+    plain = "".join(head).replace(" ", "").replace("\u2068", "").replace("\u2069", "")
+    assert f"“{title.replace(' ', '')}”" in plain and plain.endswith("members")
+
+
 def test_the_epsilon_shown_is_the_one_that_members_read(tmp_path: Path) -> None:
     spared(tmp_path)
     (shown, _) = overview(tmp_path / "0" / DATABASE)

@@ -218,7 +218,9 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert "for 45 days at most" in anywhere
         assert "at least 100 people enrol. A sum is made of at least 50 of them. Its epsilon is 2" in anywhere
         assert "no backup of it" in anywhere and "the sum of 3 made-up members" in anywhere
-        assert f"are {words(app.home.public_key)}" in anywhere
+        assert f"are {words(app.home.public_key)}. Before you type the next line, compare them with us" in anywhere
+        compared, allowed = (anywhere.index(said) for said in ("by telephone", "anonml teller allow"))
+        assert compared < allowed, "a forged mail changes key and words alike"
         assert "it would end 20" in anywhere and "each run by somebody else" in await mail(tellers="")
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
@@ -227,6 +229,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
             assert "Library writes --port 9001 and --home ~/teller-2" in here and "apt install" not in here
             assert "anonml teller serve --home ~/teller-1" in here and "Tellers there protect nobody" in here
             assert "privacy rests on" not in here and "few of them" not in here and f"it takes {length}" in here
+            assert "for 45 days at most" in here, "a trial's study is kept as long"
         few = await mail(pace="trial", minimum="100", tellers="Student council 127.0.0.1:8761")
         assert "at least 2 people enrol. A sum is made of at least 2 of them" in few
         assert "The second teller writes --port 8762" in few

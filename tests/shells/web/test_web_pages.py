@@ -11,10 +11,14 @@ import aiohttp
 import attrs
 import pytest
 
+from anon.ldp import NANO
 from anon.transparency.fingerprint import words
+from peer.cli.show import show_sheet
 from peer.data.importing import import_rows
+from peer.data.readiness import own_data
 from peer.pairing import page as phones
-from peer.rules.ledger import Entry
+from peer.rules.consent import Policy, explain
+from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import State
 from peer.store import rows
 from peer.web.server import PageServer
@@ -170,13 +174,42 @@ async def test_the_consent_screen_says_all_that_it_must(page: Visited) -> None:
 
 
 async def test_the_first_layer_is_short_and_holds_the_decision(page: Visited) -> None:
-    """Some 150 words of ours, beside the study's own and the owner's values. Everything else is folded below."""
+    """Some 200 words of ours, beside the study's own and the owner's values. Everything else is folded below."""
     text = await looked(page)
     first, _, below = text.partition('<section id="first">')[2].partition("<h2>All details</h2>")
     assert 'value="no"' in first and 'value="yes"' in first and "<details" not in first
     assert re.sub(r"<details.*?</details>", "", below, flags=re.DOTALL).split("</main>")[0].strip() == ""
     own = re.sub(r'<(table|dl|h1)\b.*?</\1>|<p class="lead.*?</p>|<svg.*?</svg>|<[^>]*>', " ", first, flags=re.DOTALL)
-    assert 100 < len(own.split()) < 190, len(own.split())
+    assert 100 < len(own.split()) < 215, len(own.split())
+
+
+@pytest.mark.parametrize(("missing", "counted"), [("negative", "a no"), ("positive", "a yes")])
+async def test_consent_says_unfolded_what_leaves_where_an_answer_is_missing(
+    missing: str, counted: str, tmp_path: Path
+) -> None:
+    """Also to those who have one: a computer that is late sends the missing answer."""
+    async with visited(tmp_path, DECLARED.replace('missing = "negative"', f'missing = "{missing}"')) as page:
+        first = (await looked(page)).partition("<h2>All details</h2>")[0]
+        told = attrs.evolve(await page.get(page.invite), text=first).words
+        assert "If your computer is not ready in time, missing values leave in place of yours." in told
+        assert f"Where “tired” is missing, it counts as {counted}." in told
+        listed = explain(page.aggregator.manifest, Policy(), Ledger(10 * NANO), START).statements
+        assert f"Where “tired” is missing, it counts as {counted}." in listed, "in the terminal too"
+
+
+@pytest.mark.parametrize(("epsilon", "warned"), [("2.302", False), ("2.303", True), ("5", True)])
+async def test_consent_warns_of_an_epsilon_that_moves_odds_more_than_tenfold(
+    epsilon: str, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the page beside the decision, and where the terminal shows the study."""
+    async with visited(tmp_path, DECLARED.replace("epsilon = 2.0", f"epsilon = {epsilon}")) as page:
+        first = (await looked(page)).partition("<h2>All details</h2>")[0]
+        said = f"Epsilon {epsilon} protects little: a guess about you that is right 5 times in 10 can become right"
+        assert (f'<p class="said warn">{said} more than 9 times in 10.</p>' in first) is warned
+        sheet = explain(page.aggregator.manifest, Policy(), Ledger(10 * NANO), START)
+        own = own_data(page.home.data_path, page.aggregator.manifest.tables)
+        show_sheet(sheet, own, page.home.path, queries=False, code=False)
+        assert (said in " ".join(capsys.readouterr().out.split())) is warned
 
 
 async def test_a_value_that_counts_as_missing_is_named_before_the_yes(page: Visited) -> None:

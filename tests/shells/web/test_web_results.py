@@ -61,8 +61,8 @@ async def test_a_declared_rule_says_how_much_was_heard(page: Visited) -> None:
     model = evolve(from_json(model_of(page.aggregator.study.hex()).decode()), belief=belief)
     page.aggregator.publish("model", model.to_json().encode())
     words = await _predicted(page)
-    assert "Of this model 88 % is what staff declared beforehand of 2 features" in words
-    assert "12 % comes from the answers of 90 members" in words and "is wrong as a whole: about" in words
+    assert "Of the differences that this model sees between people, 88 % follow from what staff declared" in words
+    assert "12 % from the answers of 90 members" in words and "is wrong as a whole: about" in words
 
 
 async def test_a_linear_model_tells_a_class_or_a_number(page: Visited) -> None:

@@ -3,11 +3,12 @@ answers."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from anon.protocols.cost_words import Amount
+from anon.protocols.cost_words import DELTA, Amount
 from anon.protocols.registry import charge_of
 from peer.data.importing import import_rows
 from tests.support.fake_aggregator import DECLARED
@@ -43,7 +44,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     for said in (
         leaves,
         "2 shares, one for each teller: “clinic” and “students”",
-        "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
+        "keeps to epsilon 1, but for one chance in a million, if at least one of them is honest",
         "A sum is published of 2 members or more: some may miss their time to send.",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
         (
@@ -60,6 +61,8 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     shown, _, folded = words.partition("The arithmetic of it")
     assert "rho" not in shown and "1.0" not in shown.partition("What it costs")[2], "one epsilon, without arithmetic"
     assert "The arithmetic: rho 0.02" in folded
+    assert Decimal("1e-6") == DELTA and "delta" not in shown, "words where all read, the number where it is asked for"
+    assert "In technical terms: central epsilon 1 at delta 0.000001." in folded
     assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
     assert "What mixing with the others would add" not in words, "a heading with nothing below"
 

@@ -176,16 +176,16 @@ def _exact_epsilon(study: Manifest) -> NanoEpsilon:
 
 
 def _promise(study: Manifest) -> Sentence:
-    figures = {"epsilon": Figure(f"{-(-_exact_epsilon(study) // 10**7) / 100:g}"), "delta": Figure(f"{DELTA:f}")}
+    epsilon = Figure(f"{-(-_exact_epsilon(study) // 10**7) / 100:g}")
     if study.records is not None and study.records.unit == RECORD:
         return say(
             "Each receiver adds up the shares it was sent, and adds noise. All that is published keeps to epsilon "
-            "{epsilon} at delta {delta} for each of your records by itself, if one receiver of each of your groups is "
-            "honest.",
-            **figures,
+            "{epsilon} for each of your records by itself, but for one chance in a million, if one receiver of each of "
+            "your groups is honest.",
+            epsilon=epsilon,
         )
     return say(
         "Each receiver adds up the shares it was sent, and adds noise. All that is published keeps to epsilon "
-        "{epsilon} at delta {delta}, if one receiver of each of your groups is honest.",
-        **figures,
+        "{epsilon}, but for one chance in a million, if one receiver of each of your groups is honest.",
+        epsilon=epsilon,
     )

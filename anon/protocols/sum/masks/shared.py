@@ -107,18 +107,17 @@ class MasksShared(WrittenSum):
 
 
 def _promise(study: Manifest, honest: int) -> Sentence:
-    epsilon = epsilon_of_rho(vector_survey(study).epsilon, DELTA)
-    figures = {"epsilon": Figure(f"{-(-epsilon // 10**7) / 100:g}"), "delta": Figure(f"{DELTA:f}")}
+    epsilon = Figure(f"{-(-epsilon_of_rho(vector_survey(study).epsilon, DELTA) // 10**7) / 100:g}")
     if study.records is not None and study.records.unit == RECORD:
         return say(
-            "Each member adds noise. What is published keeps to epsilon {epsilon} at delta {delta} for each of your "
-            "records by itself, if at least {honest} of the members who send are honest.",
+            "Each member adds noise. What is published keeps to epsilon {epsilon} for each of your records by itself, "
+            "but for one chance in a million, if at least {honest} of the members who send are honest.",
+            epsilon=epsilon,
             honest=honest,
-            **figures,
         )
     return say(
-        "Each member adds noise. What is published keeps to epsilon {epsilon} at delta {delta}, if at least {honest} "
-        "of the members who send are honest.",
+        "Each member adds noise. What is published keeps to epsilon {epsilon}, but for one chance in a million, if at "
+        "least {honest} of the members who send are honest.",
+        epsilon=epsilon,
         honest=honest,
-        **figures,
     )
