@@ -207,20 +207,29 @@ class AggregatorApp:
     ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
 
-        `shared`: other processes of this home listen at the same port. `restored`: the word of staff about a home that
-        was restored. Raises `Refused` when another process serves this home, and for one that was restored without
+        `shared`: further processes listen at the same port (`serve_beside`). `restored`: the word of staff about a home
+        that was restored. Raises `Refused` when another process serves this home, and for one that was restored without
         their saying so.
         """
-        with closing(self.home.lock(self._database.shared)):
+        with closing(self.home.lock()):
             await self._demand_alone(restored)
             settled(self.home.path)
             runner, bound = await http.start(self._studies, host, port, shared)
             try:
-                with self.home.place(f"{host}:{bound}", self._database.shared):
+                with self.home.place(f"{host}:{bound}"):
                     ready(bound)
                     await self._keep_ticking()
             finally:
                 await runner.cleanup()
+
+    async def serve_beside(self, host: str, port: int, ready: Callable[[int], None] = lambda port: None) -> None:
+        """Like `serve`, as a further process of one that serves this home: that one holds it, and ends this one."""
+        runner, bound = await http.start(self._studies, host, port, shared=True)
+        try:
+            ready(bound)
+            await self._keep_ticking()
+        finally:
+            await runner.cleanup()
 
     async def serve_onion(
         self,
@@ -240,13 +249,12 @@ class AggregatorApp:
         """
         from aggregator.network.onions import Onions, server_behind  # late: not needed to serve without Tor
 
-        shared = bound is not None
-        with closing(self.home.lock(shared)):
+        with closing(self.home.lock()):
             await self._demand_alone(restored)
             onions = Onions(keys_of(self.home.path), self.home.path, SocksRoute, announce, say, progress)
             self._demand_named(onions.addresses)
             async with server_behind(self._studies, self.home.path, bound) as target:
-                with self.home.place(" ".join(onions.addresses), shared):
+                with self.home.place(" ".join(onions.addresses)):
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(onions.run(target, self._studies))
                         tasks.create_task(self._keep_ticking())

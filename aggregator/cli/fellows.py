@@ -56,6 +56,6 @@ def _serve_beside(home: Path, host: str, port: int, processes: int) -> None:
 
     async def work() -> None:
         async with AggregatorApp(home, processes=processes) as aggregator:
-            await aggregator.serve(host, port, shared=True)
+            await aggregator.serve_beside(host, port)
 
     asyncio.run(work())
