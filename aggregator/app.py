@@ -18,7 +18,7 @@ from aggregator.intake.workers import Workers
 from aggregator.network import http
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.enrol import draw_invites
-from aggregator.rules.faults import Fault, in_words, repeated, tell
+from aggregator.rules.faults import Fault, in_words, repeated, tell, tell_end
 from aggregator.rules.lifecycle import OVER, Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
@@ -375,7 +375,8 @@ class AggregatorApp:
             self._keyless.discard(progress.study)
             try:
                 self._studies[progress.study] = await load_study(self._tools, progress)
-                self._unread.pop(progress.study, None)
+                if self._unread.pop(progress.study, None) is not None:
+                    tell_end(f"study {progress.study.hex()[:8]}")
             except Exception as error:
                 fault = repeated(known[1] if known else None, error, now, steady)
                 self._unread[progress.study] = progress, fault
