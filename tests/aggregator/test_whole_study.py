@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.audit import audit_documents
+from aggregator.rules.counters import Count
 from aggregator.rules.lifecycle import Phase
 from anon.protocols.models.tables import from_json
 from anon.protocols.sizes import longest_body
@@ -73,4 +74,9 @@ async def test_too_few_enrol_and_the_study_ends(tmp_path: Path) -> None:
         await running.go_to(running.live.manifest.timetable.enrol_closes)
         assert running.live.phase is Phase.ABANDONED
         assert [one.head.kind for one in running.live.chain] == ["manifest", "abandoned"]
+        table, retention = running.live.manifest.timetable, running.live.manifest.release.retention
+        for ends, phase in ((table.ends, Phase.ABANDONED), (table.ends + retention, Phase.ERASED)):
+            await running.go_to(ends)
+            (status,) = await running.app.status()
+            assert (running.live.phase, status.enrolled) == (phase, Count(2, exact=True))
         assert not has(running.live, "seed")
