@@ -39,6 +39,7 @@ from aggregator.store.migrations import upgrade_home
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock, Progress, StudyStore
 from aggregator.study.carry import carry
+from aggregator.study.effects import erase_unread
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
 from aggregator.study.status import CLOSED, StudyStatus, status_of, status_unread
@@ -287,6 +288,7 @@ class AggregatorApp:
         waits for another: no study is carried on twice at a time.
         """
         async with self._ticking:
+            await self._erase_unread()
             await self._load()
             await asyncio.gather(*(carry(live) for live in self.studies()))
             self._keep_faults()
@@ -383,6 +385,15 @@ class AggregatorApp:
                 if not self.home.secrets_path(progress.study).exists():
                     self._keyless.add(progress.study)
                 tell(f"study {progress.study.hex()[:8]}", fault, error)
+
+    async def _erase_unread(self) -> None:
+        """A study that cannot be read is erased all the same, once its retention has passed."""
+        now, steady = self._tools.now(), time.monotonic()
+        for progress, fault in list(self._unread.values()):
+            if fault.is_due(now, steady):
+                with suppress(Exception):  # `_load` meets it next, and tells it
+                    if await erase_unread(self._tools, progress):
+                        del self._unread[progress.study]
 
     def _keys_elsewhere(self) -> bool:
         """True if keys of a study are not in this home; they may be in a copy of it on another machine."""

@@ -75,6 +75,22 @@ async def test_a_study_whose_keys_are_back_goes_on_and_a_line_says_so(
             assert said == [f"study {world.live.study.hex()[:8]} goes on again"]
 
 
+async def test_a_study_whose_keys_are_lost_is_erased_when_its_retention_has_passed(on_each_dialect: World) -> None:
+    """Its enrolments and packets stayed for ever, in a home that could not read the study."""
+    world, study = on_each_dialect, on_each_dialect.live.study
+    await world.enrol(3)
+    world.app.home.secrets_path(study).unlink()
+    table, retention = world.live.manifest.timetable, world.live.manifest.release.retention
+    async with make_app(world.app.home.path, world.clock) as app:
+        for seconds, kept in ((table.ends + retention - 60, 3), (table.ends + retention, 0)):
+            world.clock.seconds = seconds
+            for _ in range(2):
+                await app.tick()
+            assert await world.rows("SELECT count(*) FROM enrolments") == [(kept,)]
+            assert [one.phase for one in app.studies()] == (["erased"] if not kept else [])
+        assert [signed.head.kind for signed in app.study(study).chain] == ["manifest"], "nothing was published"
+
+
 async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:
     """Flip the last bit of a row, as a disk does."""
     async with world.app._database.write() as connection:
