@@ -18,7 +18,7 @@ from aggregator.intake.workers import Workers
 from aggregator.network import http
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.enrol import draw_invites
-from aggregator.rules.faults import Fault, in_words, repeated, tell
+from aggregator.rules.faults import Fault, in_words, repeated, tell, tell_end
 from aggregator.rules.lifecycle import OVER, Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
@@ -39,6 +39,7 @@ from aggregator.store.migrations import upgrade_home
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock, Progress, StudyStore
 from aggregator.study.carry import carry
+from aggregator.study.effects import erase_unread
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
 from aggregator.study.status import CLOSED, StudyStatus, status_of, status_unread
@@ -207,20 +208,29 @@ class AggregatorApp:
     ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
 
-        `shared`: other processes of this home listen at the same port. `restored`: the word of staff about a home that
-        was restored. Raises `Refused` when another process serves this home, and for one that was restored without
+        `shared`: further processes listen at the same port (`serve_beside`). `restored`: the word of staff about a home
+        that was restored. Raises `Refused` when another process serves this home, and for one that was restored without
         their saying so.
         """
-        with closing(self.home.lock(self._database.shared)):
+        with closing(self.home.lock()):
             await self._demand_alone(restored)
             settled(self.home.path)
             runner, bound = await http.start(self._studies, host, port, shared)
             try:
-                with self.home.place(f"{host}:{bound}", self._database.shared):
+                with self.home.place(f"{host}:{bound}"):
                     ready(bound)
                     await self._keep_ticking()
             finally:
                 await runner.cleanup()
+
+    async def serve_beside(self, host: str, port: int, ready: Callable[[int], None] = lambda port: None) -> None:
+        """Like `serve`, as a further process of one that serves this home: that one holds it, and ends this one."""
+        runner, bound = await http.start(self._studies, host, port, shared=True)
+        try:
+            ready(bound)
+            await self._keep_ticking()
+        finally:
+            await runner.cleanup()
 
     async def serve_onion(
         self,
@@ -240,13 +250,12 @@ class AggregatorApp:
         """
         from aggregator.network.onions import Onions, server_behind  # late: not needed to serve without Tor
 
-        shared = bound is not None
-        with closing(self.home.lock(shared)):
+        with closing(self.home.lock()):
             await self._demand_alone(restored)
             onions = Onions(keys_of(self.home.path), self.home.path, SocksRoute, announce, say, progress)
             self._demand_named(onions.addresses)
             async with server_behind(self._studies, self.home.path, bound) as target:
-                with self.home.place(" ".join(onions.addresses), shared):
+                with self.home.place(" ".join(onions.addresses)):
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(onions.run(target, self._studies))
                         tasks.create_task(self._keep_ticking())
@@ -279,6 +288,7 @@ class AggregatorApp:
         waits for another: no study is carried on twice at a time.
         """
         async with self._ticking:
+            await self._erase_unread()
             await self._load()
             await asyncio.gather(*(carry(live) for live in self.studies()))
             self._keep_faults()
@@ -367,13 +377,23 @@ class AggregatorApp:
             self._keyless.discard(progress.study)
             try:
                 self._studies[progress.study] = await load_study(self._tools, progress)
-                self._unread.pop(progress.study, None)
+                if self._unread.pop(progress.study, None) is not None:
+                    tell_end(f"study {progress.study.hex()[:8]}")
             except Exception as error:
                 fault = repeated(known[1] if known else None, error, now, steady)
                 self._unread[progress.study] = progress, fault
                 if not self.home.secrets_path(progress.study).exists():
                     self._keyless.add(progress.study)
                 tell(f"study {progress.study.hex()[:8]}", fault, error)
+
+    async def _erase_unread(self) -> None:
+        """A study that cannot be read is erased all the same, once its retention has passed."""
+        now, steady = self._tools.now(), time.monotonic()
+        for progress, fault in list(self._unread.values()):
+            if fault.is_due(now, steady):
+                with suppress(Exception):  # `_load` meets it next, and tells it
+                    if await erase_unread(self._tools, progress):
+                        del self._unread[progress.study]
 
     def _keys_elsewhere(self) -> bool:
         """True if keys of a study are not in this home; they may be in a copy of it on another machine."""

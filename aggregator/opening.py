@@ -72,6 +72,8 @@ def study_status(status: StudyStatus) -> dict[str, object]:
 
 def demand_served(home: Home, led: bool, statuses: Sequence[StudyStatus]) -> None:
     """Raises `Unreachable` where no process serves the home or leads, or where studies are under way and none goes on.
+
+    A home without a study, or whose studies are all over, is served well: starting it again would mend nothing.
     """
     if not home.served_at():
         raise Unreachable(f"{home.path}: no process serves it; start one: `anonml aggregator serve`")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import multiprocessing
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +15,13 @@ from attrs import define, field
 
 from aggregator.app import AggregatorApp
 from aggregator.intake.workers import begin_child
+from aggregator.rules.faults import in_words
+from anon.kit.terminal.logs import to_stderr, with_times
 from anon.machine.guard import Guard
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _LOOK_SECONDS = 1.0
+_LOG = logging.getLogger(__name__)
 
 
 @define
@@ -51,11 +56,17 @@ class Fellows:
 
 
 def _serve_beside(home: Path, host: str, port: int, processes: int) -> None:
+    to_stderr()
+    with_times()
     begin_child()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     async def work() -> None:
         async with AggregatorApp(home, processes=processes) as aggregator:
-            await aggregator.serve(host, port, shared=True)
+            await aggregator.serve_beside(host, port)
 
-    asyncio.run(work())
+    try:
+        asyncio.run(work())
+    except Exception as error:  # the interpreter would print its text, which may quote data
+        _LOG.error("a further process ended: %s", in_words(error), exc_info=error)
+        sys.exit(1)

@@ -158,7 +158,7 @@ def allow(
 def status(
     home: HomeOption = DEFAULT_HOME,
     served: Annotated[
-        bool, typer.Option("--served", help="Fail unless the home is served and one of its studies goes on.")
+        bool, typer.Option("--served", help="Fail unless the home is served and, of studies under way, one goes on.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -28,6 +28,7 @@ from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.kit.page.browser import open_link
 from anon.kit.terminal.foreign import inline, short
+from anon.kit.terminal.logs import beginning, with_times
 from anon.kit.terminal.options import JsonOption, finished, print_json
 from anon.kit.terminal.printing import Terminal, styled
 from anon.kit.terminal.progress import on_one_line
@@ -115,6 +116,7 @@ def serve(
     With --onion nothing listens at a network address but, with --workers, a port of this machine's loopback: peers come
     through Tor, and what they need to join is printed once the addresses answer.
     """
+    with_times()
     if onion and (host is not None or port is not None):
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
     if not onion and (ephemeral or invites or onions):
@@ -237,10 +239,10 @@ class ServeReporter:
         else:
             where = " and ".join(named)
             line = styled("serving at [bold]{where}[/] (Ctrl-C stops; nothing is lost)", where=where)
-            self._print(line, soft_wrap=True)
+            self._timed(line)
             if is_loopback(address):
-                self._print("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
-            self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
+                self._timed("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
+            self._timed(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
 
     @property
     def port(self) -> int:
@@ -258,12 +260,12 @@ class ServeReporter:
         if self.asked.as_json:
             print_json({"desk": link})
         else:
-            self._print(f"the desk: {link} (once; `anonml aggregator desk` prints another)", soft_wrap=True)
+            self._timed(f"the desk: {link} (once; `anonml aggregator desk` prints another)")
 
     def say(self, line: str) -> None:
         """One line about what is being waited for; not part of the output."""
         if not self.asked.as_json:
-            self._errors.print(inline(line), style="dim")
+            self._errors.print(Text(beginning(self._errors.file) + inline(line), "dim"), soft_wrap=True)
 
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
@@ -281,8 +283,9 @@ class ServeReporter:
             await self.aggregator.sleep(guard.pause or LOOK_SECONDS)
 
     async def _tell(self, status: StudyStatus) -> None:
+        before, _ = self._seen.get(status.study, ("", ""))
         if self.is_news(status):
-            self._phase(status)
+            self._phase(status, grown=before == str(status.phase))
         read = status.study in {live.study for live in self.aggregator.studies()}
         if self.asked.onion and read and status.phase not in _OVER and self._named_here(status.study):
             await self._invite(status)
@@ -297,13 +300,15 @@ class ServeReporter:
         self._seen[status.study], self._said[status.study] = shown, now
         return True
 
-    def _phase(self, status: StudyStatus) -> None:
+    def _phase(self, status: StudyStatus, grown: bool = False) -> None:
+        """`grown`: the count alone is another, by whoever enrolled last."""
         if self.asked.as_json:
             answers = {"enrolment_answers": status.enrolment_answers, "packet_answers": status.packet_answers}
             print_json(study_status(status) | answers | {"at": time.time()})
         else:
             named, enrolled = f"{status.study.hex()[:8]} {short(status.title)}", _enrolled(status)
-            self._print(styled("{study}: [bold]{phase}[/], {said}", study=named, phase=status.phase, said=enrolled))
+            said = styled("{study}: [bold]{phase}[/], {said}", study=named, phase=status.phase, said=enrolled)
+            self._timed(said, of_one=grown)
 
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
@@ -315,7 +320,8 @@ class ServeReporter:
             lost = "whatever its peers send there is lost unless another machine serves it" if here else (
                 "no peer will come to it here"
             )
-            self._errors.print(f"study {study.hex()[:8]} says that it is served {where}: {lost}", soft_wrap=True)
+            said = f"study {study.hex()[:8]} says that it is served {where}: {lost}"
+            self._errors.print(beginning(self._errors.file) + said, soft_wrap=True)
         return bool(here)
 
     async def _invite(self, status: StudyStatus) -> None:
@@ -332,13 +338,13 @@ class ServeReporter:
             admission = manifest.cohort.admission
             print_json(study_status(status) | {"admission": admission, "address": where, "links": links})
             return
-        self._print(styled("\n[bold]{title}[/]", title=short(status.title)))
+        self._console.print(styled("\n[bold]{title}[/]", title=short(status.title)))
         show_study_code(self._console, status.study)
         for line in _ways_in(manifest, invites, self.asked.home):
-            self._print(inline(line), soft_wrap=True)
+            self._console.print(inline(line), soft_wrap=True)  # links to be copied, without a time
 
-    def _print(self, line: str | Text, *, soft_wrap: bool = False) -> None:
-        self._console.print(line, soft_wrap=soft_wrap)
+    def _timed(self, line: str | Text, of_one: bool = False) -> None:
+        self._console.print(Text.assemble(beginning(self._console.file, of_one), line), soft_wrap=True)
 
 
 def _enrolled(status: StudyStatus) -> str:

@@ -1,8 +1,9 @@
 """Prometheus metrics (text exposition format 0.0.4): per study, counts in steps of 50. No person and no packet is in
 them.
 
-Counts stay in steps also after a study has closed, so that one scrape compared with another never shows less than 50
-packets. Served on the desk's port only, to whoever holds the token in the home's `metrics.token`.
+Counts of packets and answers stay in steps also after a study has closed, so that one scrape compared with another
+never shows less than 50 packets. Who enrolled is counted by the published roster then, exactly. Served on the desk's
+port only, to whoever holds the token in the home's `metrics.token`.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ def exposition(studies: Sequence[StudyFacts], unread: Sequence[StudyStatus] = ()
     lines += _metric("anonml_studies", "gauge", "Studies by phase.", [
         ({"phase": word}, sum(study.phase == word for study in studies)) for word in _phases(studies)
     ])
-    lines += _metric("anonml_enrolled", "gauge", "Members enrolled, in steps of 50.", [
-        ({"study": facts.study}, _step(facts.enrolled.number)) for facts in studies
-    ])
-    lines += _metric("anonml_packets_accepted", "gauge", "Packets kept, in steps of 50.", [
+    lines += _metric("anonml_enrolled", "gauge", (
+        "Members enrolled: whole steps of 50 while enrolment is open, so that 0 is fewer than 50; exact afterwards."
+    ), [({"study": facts.study}, facts.enrolled.number) for facts in studies])
+    lines += _metric("anonml_packets_accepted", "gauge", "Packets kept, in steps of 50; 0 once erased.", [
         ({"study": facts.study}, _step(facts.accepted.number)) for facts in studies
     ])
     lines += _metric("anonml_packet_answers", "gauge", "Answers to packets, in steps of 50.", [

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from aggregator.rules.faults import in_words
 from aggregator.rules.refusal import PacketRefused
+from anon.machine.clock import OF_ONE
 from anon.wire.replies import BUSY
 
 Item = TypeVar("Item")
@@ -134,5 +135,5 @@ class Batcher(Generic[Item, Result]):
         """
         now = asyncio.get_running_loop().time()
         if failing != self._failing or now >= self._quiet_until:
-            _LOG.error("nothing that comes in can be kept: %s", failing)
+            _LOG.error("nothing that comes in can be kept: %s", failing, extra=OF_ONE)
             self._failing, self._quiet_until = failing, now + TELL_SECONDS

@@ -7,8 +7,6 @@ on meanwhile.
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,14 +15,11 @@ from attrs import define, field
 
 from aggregator.network import http
 from aggregator.store.duplicate_home import demand_silent, settled
-from anon.errors import Refused
 from anon.route import Route
 from anon.serving.onion_key import OnionKey
 from anon.serving.onion_service import OnionService, leave_socket, socket_of
 from anon.storage.home import RESTORED
-from anon.storage.private_files import held_private
 
-_LOCK = "onion.lock"
 _LOOPBACK = "127.0.0.1"
 
 
@@ -33,27 +28,22 @@ async def server_behind(studies: http.Studies, home: Path, bound: Callable[[int]
     """A server for onion services alone, and its place as `OnionService` takes it.
 
     It is a socket file of the home. With `bound` it is a free port of this machine's loopback, which `bound` hears, and
-    at which further processes listen too. Raises `Refused` when another process serves the home's onion addresses.
+    at which further processes listen too.
     """
-    with os.fdopen(held_private(home / _LOCK), "r+b") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Refused(f"{home}: another process serves its onion addresses; stop that one first") from None
-        if bound is None:
-            socket = socket_of(home)
-            runner, target = await http.start_unix(studies, socket), f"unix:{socket}"
-        else:
-            socket = None
-            runner, port = await http.start(studies, _LOOPBACK, 0, shared=True)
-            target = f"{_LOOPBACK}:{port}"
-            bound(port)
-        try:
-            yield target
-        finally:
-            await runner.cleanup()
-            if socket is not None:
-                leave_socket(socket)
+    if bound is None:
+        socket = socket_of(home)
+        runner, target = await http.start_unix(studies, socket), f"unix:{socket}"
+    else:
+        socket = None
+        runner, port = await http.start(studies, _LOOPBACK, 0, shared=True)
+        target = f"{_LOOPBACK}:{port}"
+        bound(port)
+    try:
+        yield target
+    finally:
+        await runner.cleanup()
+        if socket is not None:
+            leave_socket(socket)
 
 
 @define

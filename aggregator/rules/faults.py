@@ -134,6 +134,11 @@ def tell(who: str, fault: Fault, error: Exception) -> None:
     _LOG.error("%s cannot go on: %s.%s", who, fault.said.rstrip("."), again, exc_info=error if ours else None)
 
 
+def tell_end(who: str) -> None:
+    """One line for the log: what `tell` told is over."""
+    _LOG.warning("%s goes on again", who)
+
+
 def in_words(error: BaseException) -> str:
     """A sentence for staff. Only errors written for a reader are quoted: the text of others may quote what was sent."""
     if isinstance(error, _FOR_READERS):

@@ -25,6 +25,7 @@ from anon.protocols.resolve import StudyKeys
 from anon.serving.onion_key import ONION_KEYS
 from anon.storage.durable import KeptFile, connect, first_unsound, reading
 from anon.storage.home import RESTORED
+from anon.storage.locks import locked
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.text.sentences import Term, attributed
 from anon.wire.cbor import decode, encode
@@ -158,16 +159,14 @@ class Home:
             if secrets.public(self.public_key) != named:
                 raise ValueError
 
-    def lock(self, shared: bool = False) -> io.BufferedRandom:
-        """Hold the home for one serving process, or with others that hold it `shared`, until the returned file is
-        closed. Raises `Refused` when it is held otherwise, and in a home that was moved elsewhere."""
+    def lock(self) -> io.BufferedRandom:
+        """Hold the home for one serving command, its further processes included, until the returned file is closed.
+        Raises `Refused` when another holds it, and in a home that was moved elsewhere."""
         demand_here(self.path)
         handle = os.fdopen(held_private(self.path / _LOCK), "r+b")
-        try:
-            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError:
+        if not locked(handle.fileno()):
             handle.close()
-            raise Refused(f"{self.path}: another process is serving it; stop that one first") from None
+            raise Refused(f"{self.path}: another process is serving it; stop that one first")
         return handle
 
     def keep_faults(self, faults: Mapping[bytes, str]) -> None:
@@ -184,21 +183,16 @@ class Home:
             return {}
 
     @contextmanager
-    def place(self, address: str, shared: bool = False) -> Iterator[None]:
-        """Tell other processes of this home, while the block lasts, that it is served at `address` (host:port). With
-        `shared`, only the first of several that serve tells it.
+    def place(self, address: str) -> Iterator[None]:
+        """Tell other processes of this home, while the block lasts, that it is served at `address` (host:port).
 
         The kernel drops the lock with the process, so what a killed one told is not believed.
         """
         with os.fdopen(held_private(self.path / _PLACE), "r+") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if shared else 0))  # waits for `served_at` alone
-                handle.truncate(0)
-                handle.write(address)
-                handle.flush()
-            # Another process tells its address here, and this one adds nothing.
-            except BlockingIOError:
-                handle.seek(0)
+            fcntl.flock(handle, fcntl.LOCK_EX)  # waits for `served_at` alone
+            handle.truncate(0)
+            handle.write(address)
+            handle.flush()
             yield
 
     def served_at(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
-from aggregator.rules.faults import Superseded, repeated, tell
+from aggregator.rules.faults import Superseded, repeated, tell, tell_end
 from aggregator.study.effects import advance, erase_stuck
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import finish_tellers
@@ -35,6 +35,8 @@ async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]])
         while await move(live):
             moved = True
         if (moved or move is advance) and not live.waits:  # what tellers are asked again for is not over yet
+            if live.fault is not None and move is advance:
+                tell_end(f"study {live.study.hex()[:8]}")
             live.fault = None
     except Superseded:
         await _trying(live, _look_again)

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from aggregator.protocols.contract import EndingPart
 from aggregator.rules.faults import NoSum
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
+from aggregator.store.home import ERASED
 from aggregator.store.packets import in_words, slot_of
+from aggregator.store.studies import Progress
 from aggregator.study.bucketing import credentials_buckets, publish_in_buckets, roster_buckets, transcript_buckets
 from aggregator.study.learn import counted, learn_from_counts, too_few_wrote
-from aggregator.study.live import LiveStudy
+from aggregator.study.live import LiveStudy, Tools
 from aggregator.study.sums import ROUND_ENDS, meeting_tellers, publish_no_sum, publish_sums
 from anon.protocols.registry import protocol_of
 from anon.sharing.round_document import Why
@@ -66,6 +68,20 @@ async def erase_stuck(study: LiveStudy) -> bool:
         return False
     await _perform(study, event)
     return True
+
+
+async def erase_unread(tools: Tools, progress: Progress) -> bool:
+    """The same for a study that cannot be loaded, such as one whose keys are lost. Raises where its manifest or its
+    signed heads cannot be read: those say when it is due, and which documents show packets."""
+    manifest = await tools.studies.body(progress.study, 0)
+    if manifest is None:
+        return False
+    study = LiveStudy(tools, progress, manifest, ERASED)
+    try:
+        await study.refresh()
+        return await erase_stuck(study)
+    finally:
+        await study.stop()
 
 
 async def _perform(study: LiveStudy, event: Event) -> None:

@@ -32,6 +32,7 @@ from aggregator.study.learn import Counting, TranscriptCounts, prints_of
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
+from anon.machine.clock import OF_ONE
 from anon.protocols.contract import Place, documents_of
 from anon.protocols.registry import Protocols, protocol_of
 from anon.protocols.resolve import StudyKeys
@@ -327,7 +328,8 @@ class LiveStudy:
     def _tell_spoilt(self, damage: Damaged) -> None:
         if self.spoilt != str(damage):
             self.spoilt = str(damage)
-            _LOG.error("study %s: a published document is not served: %s", self.study.hex()[:8], damage)
+            study = self.study.hex()[:8]
+            _LOG.error("study %s: a published document is not served: %s", study, damage, extra=OF_ONE)
 
     @property
     def trouble(self) -> str:

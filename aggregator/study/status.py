@@ -9,6 +9,8 @@ from aggregator.rules.faults import Fault
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.studies import Progress
 from aggregator.study.live import LiveStudy
+from anon.transparency.documents import find
+from anon.wire.messages import parse_abandoned
 
 CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 """Phases in which no packet comes any more."""
@@ -41,9 +43,7 @@ class StudyStatus:
 async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
     """Of a study that is loaded. `fault`: as the serving process told it."""
     closed, complete = live.phase in CLOSED, live.phase is not Phase.ENROLLING
-    enrolled = await live.tools.enrolments.enrolled(live.study)
-    if live.phase is Phase.ERASED:
-        enrolled = live.rostered
+    enrolled = await _enrolled(live)
     accepted = sum((await live.accepted()).values())
     enrolments, packets = await live.answers.all()
     return StudyStatus(
@@ -61,6 +61,14 @@ async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
         fault=live.trouble or fault,
         left_out=await live.left_out(),
     )
+
+
+async def _enrolled(live: LiveStudy) -> int:
+    """By the store, and once that is erased by the signed documents."""
+    if live.phase is not Phase.ERASED:
+        return await live.tools.enrolments.enrolled(live.study)
+    abandoned = find(live.chain, "abandoned")
+    return live.rostered if abandoned is None else parse_abandoned(await live.body_of(abandoned), live.study)
 
 
 def status_unread(progress: Progress, fault: Fault) -> StudyStatus:

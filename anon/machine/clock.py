@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from attrs import define, field
 
 WORTH_TELLING = 60.0
 """Seconds of a leap that is told."""
+
+OF_ONE: Mapping[str, object] = MappingProxyType({"of_one": True})
+"""A log line's `extra` where it may come of a single member's act: its time is told to the hour."""
 
 
 def elapsed_seconds() -> float:

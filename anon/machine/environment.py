@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from enum import Enum
+from typing import IO
 
 PASSPHRASE, NEW_PASSPHRASE = "ANONML_PASSPHRASE", "ANONML_NEW_PASSPHRASE"
 SECRETS = (PASSPHRASE, NEW_PASSPHRASE)
@@ -84,6 +85,15 @@ def secret(name: str) -> str:
 def is_set(name: str) -> bool:
     """True if a variable was given, secret or not."""
     return name in os.environ or name in _taken
+
+
+def is_journal(stream: IO[str]) -> bool:
+    """True if the system's journal takes what is written there, with a time of its own (systemd.exec(5))."""
+    try:
+        there = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):  # no file, or none at all
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{there.st_dev}:{there.st_ino}"
 
 
 def shed() -> None:

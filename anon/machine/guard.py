@@ -1,7 +1,8 @@
 """The guard of every loop of a long-lived command: a disk, a database or a network that is away ends none of them.
 
-A turn of a loop that fails is told in a line, and tried again after a pause that grows. Each loop names the errors that
-must end it. Everything else, a fault of this program too, is met again at the next turn.
+A turn of a loop that fails is told in a line, and tried again after a pause that grows. The first that goes well is
+told too. Each loop names the errors that must end it. Everything else, a fault of this program too, is met again at the
+next turn.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def disk_fault(folder: Path) -> str:
 @define
 class Guard:
     """The guard of one loop. `who` is told to fail; `ends` are errors that end the loop; `elsewhere` are those that
-    another loop of this process says; `words` puts one in words.
+    another loop of this process says; `words` puts one in words. `tells_end` is False where a turn that goes well
+    lasts, so that its end is no news.
 
         guard = Guard("the lines of this command")
         while True:
@@ -75,9 +77,10 @@ class Guard:
     who: str
     ends: tuple[type[Exception], ...] = ()
     words: Callable[[Exception], str] = told
-    say: Callable[[str], None] = field(default=_LOG.error)
+    say: Callable[[str], None] | None = None
     longest: float = LONGEST_PAUSE
     elsewhere: tuple[type[Exception], ...] = ()
+    tells_end: bool = True
     _tries: int = field(default=0, init=False)
     _said: str = field(default="", init=False)
 
@@ -91,6 +94,8 @@ class Guard:
         except Exception as error:
             self._failed(error)
         else:
+            if self._said and self.tells_end:
+                self._tell(logging.WARNING, f"{self.who} can go on again.")
             self._tries, self._said = 0, ""
 
     @property
@@ -106,6 +111,12 @@ class Guard:
         said, again = self.words(error), self._tries >= SAID_AGAIN and not self._tries & (self._tries - 1)
         if said != self._said or again:
             self._said = said
-            self.say(f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again by itself.")
+            self._tell(logging.ERROR, f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again by itself.")
             if FAULT_IN_THIS_PROGRAM in said:
                 _LOG.error("the fault's places", exc_info=error)
+
+    def _tell(self, level: int, line: str) -> None:
+        if self.say is None:
+            _LOG.log(level, "%s", line)
+        else:
+            self.say(line)

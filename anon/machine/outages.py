@@ -50,7 +50,8 @@ TABLE: Mapping[Outage, Mapping[str, OutageCell]] = {
     Outage.DATABASE: dict.fromkeys(
         AGGREGATORS,
         OutageCell(
-            f"Nothing that comes in is kept. {_COMES_AGAIN} Studies go on within half a minute of its return.",
+            f"Nothing that comes in is kept. {_COMES_AGAIN} Studies go on within half a minute of its return. A line "
+            "then says “all studies can go on again”.",
             "the database's server does not answer",
         ),
     ),

@@ -79,7 +79,7 @@ class OnionService:
     async def run(self) -> None:
         """Keep the service up until cancelled. Raises `Unreachable` or `Refused` when it never came up."""
         await self._round(lambda: self.announce(self.key.address()))
-        guard = Guard("the onion address", ends=(Refused,), longest=_PAUSE)
+        guard = Guard("the onion address", ends=(Refused,), longest=_PAUSE, tells_end=False)
         while True:
             with guard.turn():
                 self.say("tor has ended; it is started again with the same onion key")

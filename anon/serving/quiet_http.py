@@ -19,6 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from anon.errors import AnonmlError
+from anon.machine.clock import OF_ONE
 from anon.serving.door import DoorSite, open_to_all, private_socket, stage_of
 from anon.serving.giving_way import Limits, RequestStage
 from anon.serving.short_posts import FindPost, RequestHead, ShortPost, answer_of, may_become_head, read_head
@@ -200,7 +201,7 @@ class QuietServer(web.Server):
         """Log a fault of this program, once: whoever can repeat it writes one line."""
         if type(error) not in self._told:
             self._told.add(type(error))
-            _LOG.error("a request failed: %s", type(error).__name__)
+            _LOG.error("a request failed: %s", type(error).__name__, extra=OF_ONE)
 
     def __call__(self) -> RequestHandler:
         """The handler of one connection."""

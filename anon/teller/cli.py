@@ -81,9 +81,11 @@ def serve(
     as_json: JsonOption = False,
 ) -> None:
     """Answer the aggregators of this teller's studies, until stopped (Ctrl-C). Safe to stop or kill at any time."""
+    from anon.kit.terminal.logs import beginning, with_times
     from anon.kit.terminal.progress import on_one_line
     from anon.teller.home import existing_home
 
+    with_times()
     if name:
         _make(name, loopback, port, home)
     elif loopback or port != PORT:
@@ -94,23 +96,25 @@ def serve(
         if as_json:
             print_json({"address": address, "words": _words(home)})
         else:
-            sys.stdout.write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)\n")
-            sys.stdout.write(f"its words: {_words(home)}\n")
+            write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)")
+            write(f"its words: {_words(home)}")
             if address.startswith(THIS_MACHINE):
-                sys.stdout.write("it answers this computer alone, for a trial; without --loopback, through Tor\n")
-            sys.stdout.flush()
+                write("it answers this computer alone, for a trial; without --loopback, through Tor")
+
+    def write(line: str) -> None:
+        sys.stdout.write(f"{beginning(sys.stdout)}{line}\n")
+        sys.stdout.flush()
 
     def say(line: str) -> None:
         if not as_json:
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(f"{beginning(sys.stderr)}{line}\n")
 
     def tell(news: News) -> None:
         with suppress(OSError):  # whoever read the lines is gone; the teller goes on
             if as_json:
                 print_json(news.figures())
             else:
-                sys.stdout.write(news.said + "\n")
-                sys.stdout.flush()
+                write(news.said)
 
     async def work() -> None:
         from anon.teller import service

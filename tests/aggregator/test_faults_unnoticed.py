@@ -33,7 +33,7 @@ from anon.wire.packets import Occasion, Relayed
 from tests.support.canaries import forgetful_sqlite
 from tests.support.documents import plaintexts_of
 from tests.support.tellers import make_world
-from tests.support.world import World, in_memory, study_text
+from tests.support.world import World, in_memory, make_app, study_text
 
 # The store
 
@@ -56,6 +56,39 @@ async def test_the_clockwork_waits_for_a_study_that_is_tried_again_later(tmp_pat
         assert await world.app.tick() == 40.0
         world.live.fault = Fault("too long")
         assert await world.app.tick() == 86400.0
+
+
+async def test_a_study_whose_keys_are_back_goes_on_and_a_line_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        keys = world.app.home.secrets_path(world.live.study)
+        away = keys.rename(tmp_path / "keys")
+        async with make_app(tmp_path / "home", world.clock) as app:
+            assert [status.study for status in app.unread()] == [world.live.study]
+            away.rename(keys)
+            caplog.clear()
+            for _ in range(2):
+                await app.tick()
+            assert not app.unread()
+            said = [record.getMessage() for record in caplog.records]
+            assert said == [f"study {world.live.study.hex()[:8]} goes on again"]
+
+
+async def test_a_study_whose_keys_are_lost_is_erased_when_its_retention_has_passed(on_each_dialect: World) -> None:
+    """Its enrolments and packets stayed for ever, in a home that could not read the study."""
+    world, study = on_each_dialect, on_each_dialect.live.study
+    await world.enrol(3)
+    world.app.home.secrets_path(study).unlink()
+    table, retention = world.live.manifest.timetable, world.live.manifest.release.retention
+    async with make_app(world.app.home.path, world.clock) as app:
+        for seconds, kept in ((table.ends + retention - 60, 3), (table.ends + retention, 0)):
+            world.clock.seconds = seconds
+            for _ in range(2):
+                await app.tick()
+            assert await world.rows("SELECT count(*) FROM enrolments") == [(kept,)]
+            assert [one.phase for one in app.studies()] == (["erased"] if not kept else [])
+        assert [signed.head.kind for signed in app.study(study).chain] == ["manifest"], "nothing was published"
 
 
 async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:

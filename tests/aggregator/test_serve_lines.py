@@ -10,6 +10,7 @@ from attrs import evolve
 from aggregator.cli import serve
 from aggregator.cli.serve import ServeReporter, Serving
 from aggregator.rules.counters import Count
+from anon.kit.terminal import logs
 from tests.support.world import in_memory, study_text
 
 
@@ -27,3 +28,29 @@ async def test_a_count_that_moved_is_said_again_but_not_at_once(
             assert not teller.is_news(grown), "at most one line in five seconds"
             clock[0] += serve.REPEATED
             assert not teller.is_news(status) and teller.is_news(grown) is not as_json
+
+
+async def test_a_line_has_its_second_and_a_count_that_moved_its_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody's enrolment moves it: what the line says of that must not become exact by its time."""
+    steady = [100.0]
+    monkeypatch.setattr(serve.time, "monotonic", lambda: steady[0])
+    monkeypatch.setattr(logs.time, "time", lambda: 1_800_000_000.9)
+    async with in_memory(tmp_path / "home", study_text()) as running:
+        (status,) = await running.app.status()
+        for as_json in (False, True):
+            asked = Serving(tmp_path / "home", "127.0.0.1", 0, False, False, 0, False, as_json)
+            teller = ServeReporter(running.app, asked)
+            teller.listening("127.0.0.1:8750")
+            teller.say("tor has ended")
+            for changed in ({}, {"enrolled": Count.shown(50, final=False)}, {"phase": "settling"}):
+                await teller._tell(evolve(status, **changed))
+                steady[0] += serve.REPEATED
+            said = capsys.readouterr()
+            if as_json:
+                assert [line[0] for line in said.out.splitlines()] == ["{"] * 3 and not said.err
+                continue
+            begins = [line.partition(" ")[0] for line in said.out.splitlines()]
+            assert begins == [*["2027-01-15T08:00:00Z"] * 4, "2027-01-15T08Z", "2027-01-15T08:00:00Z"]
+            assert said.err == "2027-01-15T08:00:00Z tor has ended\n"

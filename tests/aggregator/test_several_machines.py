@@ -141,3 +141,7 @@ async def test_a_dump_that_is_put_back_at_its_place_is_known_by_the_token_that_i
     postgres.run(f"DELETE FROM served WHERE token != '{dumped}'", name)
     with pytest.raises(Refused, match="restored from a backup"):
         await serves(tmp_path / "home")
+    postgres.run(f"DROP DATABASE {name} WITH (FORCE)")
+    postgres.run(f"CREATE DATABASE {name} TEMPLATE template0")
+    with pytest.raises(Refused, match="restored from a backup"):  # an empty one in its place
+        await serves(tmp_path / "home")

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import frozen
@@ -165,14 +166,32 @@ async def test_a_step_that_rests_on_an_older_chain_is_not_taken(two: Two) -> Non
     assert behind.chain == two.world.live.chain and behind.trouble == ""
 
 
-async def test_several_may_serve_a_home_with_such_a_database_and_a_final_backup_waits(two: Two) -> None:
-    home = two.world.app.home
-    first, second = home.lock(shared=True), home.lock(shared=True)
-    with pytest.raises(Refused, match="another process"):
-        home.lock()
-    first.close()
-    second.close()
-    home.lock().close()
+async def test_a_second_server_of_a_home_is_refused_and_a_further_process_of_the_first_is_not(two: Two) -> None:
+    opened, beside = asyncio.Event(), asyncio.Event()
+    async with served(two.world.app.serve("127.0.0.1", 0, lambda _port: opened.set())):
+        await opened.wait()
+        told = two.other.home.served_at()
+        for second in (two.other.serve("127.0.0.1", 0), two.other.serve_onion(lambda _home: ())):
+            async with served(second) as refused:
+                await asyncio.wait([refused], timeout=10)
+                assert refused.done(), "it serves"
+                with pytest.raises(Refused, match="another process is serving it; stop that one first"):
+                    await refused
+        async with served(two.other.serve_beside("127.0.0.1", 0, lambda _port: beside.set())):
+            await beside.wait()
+            assert two.other.home.served_at() == told, "peers and the check of a container come to the first"
+    two.other.home.lock().close()
+
+
+@asynccontextmanager
+async def served(serving: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """It serves for as long as the block lasts."""
+    task = asyncio.create_task(serving)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -208,6 +227,9 @@ async def test_serve_with_workers_replaces_one_that_dies_and_takes_all_along(pos
             os.kill(child, signal.SIGKILL)
             second = await serving(lambda found: len(found) == 2 and child not in found)
             assert parent.pid in second
+            again = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            said = " ".join(again.stderr.split())
+            assert again.returncode == 4 and "another process is serving it; stop that one first" in said
             parent.terminate()
             assert parent.wait(30) == 0
             await serving(lambda found: not found)

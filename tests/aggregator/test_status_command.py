@@ -50,7 +50,8 @@ def test_a_check_fails_where_nothing_is_served_or_no_study_goes_on(tmp_path: Pat
     with home.place("127.0.0.1:8750"):
         demand_served(home, True, [])
         demand_served(home, True, [under_way, evolve(under_way, fault="")])
-        demand_served(home, True, [evolve(under_way, phase="published")])
+        for over in ("published", "erased"):
+            demand_served(home, True, [evolve(under_way, phase=over)])
         with pytest.raises(Unreachable, match=r"no study goes on.*its keys are missing"):
             demand_served(home, True, [under_way, evolve(under_way, phase="published", fault="")])
         with pytest.raises(Unreachable, match="no process leads"):

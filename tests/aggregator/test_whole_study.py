@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from aggregator.audit import audit_documents
+from aggregator.rules.counters import Count
 from aggregator.rules.lifecycle import Phase
+from aggregator.store.dialects import TABLES
 from anon.protocols.models.tables import from_json
 from anon.protocols.sizes import longest_body
 from anon.transparency.documents import parse_chain
 from anon.wire.cbor import decode
 from examples.testing import all_contents
 from tests.support.documents import contents_of
-from tests.support.world import has, in_memory, published, sealed, study_text
+from tests.support.world import World, has, in_memory, published, sealed, study_text
 
 pytestmark = pytest.mark.slow
 
@@ -73,4 +75,33 @@ async def test_too_few_enrol_and_the_study_ends(tmp_path: Path) -> None:
         await running.go_to(running.live.manifest.timetable.enrol_closes)
         assert running.live.phase is Phase.ABANDONED
         assert [one.head.kind for one in running.live.chain] == ["manifest", "abandoned"]
+        table, retention = running.live.manifest.timetable, running.live.manifest.release.retention
+        for ends, phase in ((table.ends, Phase.ABANDONED), (table.ends + retention, Phase.ERASED)):
+            await running.go_to(ends)
+            (status,) = await running.app.status()
+            assert (running.live.phase, status.enrolled) == (phase, Count(2, exact=True))
         assert not has(running.live, "seed")
+
+
+async def test_an_erased_study_leaves_the_rows_that_the_page_of_operations_names(on_each_dialect: World) -> None:
+    """Manifest, heads, roster, credentials, model and report stay; every other row of it is gone."""
+    world = on_each_dialect
+    live, peers = world.live, await world.enrol(3)
+    await live.withdraw(peers.pop().sealed_withdrawal())
+    await world.close_enrolment(peers)
+    await world.go_to(world.opens)
+    for peer in peers:
+        assert await live.submit(sealed(live, peer.packet())) == "accepted"
+    tables = [table for group in TABLES for table in group.sorted_tables if "study" in table.columns]
+
+    async def kept() -> set[str]:
+        return {table.name for table in tables if await world.rows(f"SELECT 1 FROM {table.name} LIMIT 1")}
+
+    assert {"enrolments", "invites", "withdrawals", "packets"} <= await kept()
+    await world.go_to(world.closes)
+    for _ in range(2):
+        await world.go_to(live.manifest.timetable.ends + live.manifest.release.retention)
+    assert live.phase is Phase.ERASED
+    assert await kept() == {"studies", "documents", "buckets"}
+    bodies = await world.rows("SELECT kind FROM documents WHERE body IS NOT NULL")
+    assert {kind for (kind,) in bodies} == {"manifest", "roster", "seed", "credentials", "model", "report"}

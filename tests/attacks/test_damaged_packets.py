@@ -223,9 +223,12 @@ async def test_a_fault_is_stated_backs_off_and_holds_up_no_other_study(
             assert told.fault == status.fault
         monkeypatch.undo()
         clock.seconds = live.fault.again
-        await app.tick()
+        caplog.clear()
+        for _ in range(2):
+            await app.tick()
         assert live.phase is Phase.PUBLISHED and live.fault is None
         assert not any(one.fault for one in await app.status())
+        assert [one.getMessage() for one in caplog.records] == [f"study {live.study.hex()[:8]} goes on again"]
     finally:
         await app.__aexit__()
 

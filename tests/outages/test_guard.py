@@ -44,9 +44,10 @@ def test_a_turn_that_fails_is_told_and_only_what_is_named_ends_the_loop() -> Non
     with guard.turn():
         raise ZeroDivisionError("a value")
     assert FAULT_IN_THIS_PROGRAM in lines[2] and "a value" not in lines[2]
-    with guard.turn():
-        pass
-    assert guard.pause == 0
+    for _ in range(2):
+        with guard.turn():
+            pass
+    assert guard.pause == 0 and lines[3:] == ["the lines can go on again."]
     with pytest.raises(Refused), guard.turn():
         raise Refused("no")
 
@@ -58,8 +59,21 @@ def test_a_fault_that_another_loop_says_is_met_again_in_silence() -> None:
         raise Unreachable("the server is away")
     assert not lines and guard.pause == FIRST_PAUSE
     with guard.turn():
+        pass
+    assert not lines, "nor that it is over"
+    with guard.turn():
         raise Damaged("a file is cut")
     assert len(lines) == 1
+
+
+def test_a_loop_whose_turns_last_says_by_itself_that_it_goes_on() -> None:
+    lines: list[str] = []
+    guard = Guard("the onion address", say=lines.append, tells_end=False)
+    with guard.turn():
+        raise Unreachable("the network is away")
+    with guard.turn():
+        pass
+    assert len(lines) == 1 and guard.pause == 0
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])

@@ -168,6 +168,9 @@ async def database(driver: Driver, cell: OutageCell) -> None:
         await asyncio.sleep(0.05)
     await asyncio.to_thread(driver.postgres.control, "start")
     await driver.command.until(driver.works, STEP)
+    back = "all studies can go on again"
+    assert back in cell.goes_on
+    await told(driver, back)
     driver.demand_nothing_lost()
 
 

@@ -44,7 +44,7 @@ MOMENTS = {
 
 
 def serve(home: Path, clock: Path, ready: Connection, point: str, paused: bool, signings: Path) -> None:
-    """`anonml aggregator serve --port 0`, to be killed, or `paused`, at a crash point or a moment.
+    """A further process of `anonml aggregator serve`, to be killed, or `paused`, at a crash point or a moment.
 
     The port goes to `ready`. Every head that it signs goes to `signings`, a line each.
     """
@@ -55,7 +55,7 @@ def serve(home: Path, clock: Path, ready: Connection, point: str, paused: bool, 
         async with aggregator_app.AggregatorApp(
             home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.1
         ) as app:
-            await app.serve("127.0.0.1", 0, ready.send)
+            await app.serve_beside("127.0.0.1", 0, ready.send)
 
     asyncio.run(work())
 

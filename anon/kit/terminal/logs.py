@@ -3,6 +3,9 @@
 The text of an exception may quote somebody's data (`could not convert string to float: '...'`), and what a program
 that starts at login says is kept in the system's log. So a fault is told as the exceptions' types and the places in
 the code that they passed; the rest is found by repeating it under a debugger.
+
+Lines of a command that serves begin with their time in UTC, unless the system's journal takes them, which adds its own.
+It is to the second. Where a line may come of a single member's act it is to the hour (docs/threats.md).
 """
 
 from __future__ import annotations
@@ -10,11 +13,18 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from types import TracebackType
+from typing import IO
+
+from anon.machine.clock import OF_ONE
+from anon.machine.environment import is_journal
 
 _LOG = logging.getLogger(__name__)
+_OWN = ("anon.", "aggregator.")
+"""Other libraries log where a request fails, too."""
 _Failure = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -40,18 +50,30 @@ def _lines(error: BaseException, seen: set[int]) -> Iterator[str]:
             yield from _lines(exception, seen)
 
 
+def moment(seconds: float, of_one: bool = False) -> str:
+    """Unix seconds as lines begin with them. `of_one`: it may come of a single member's act."""
+    return time.strftime("%Y-%m-%dT%HZ " if of_one else "%Y-%m-%dT%H:%M:%SZ ", time.gmtime(seconds))
+
+
+def beginning(stream: IO[str], of_one: bool = False) -> str:
+    """The beginning of a line that a command that serves writes there now. For `of_one` see `moment`."""
+    return "" if is_journal(stream) else moment(time.time(), of_one)
+
+
 class Plain(logging.Formatter):
     """Formats a record without the text of any exception, asyncio's reports of forgotten tasks included."""
 
-    def __init__(self) -> None:
+    def __init__(self, timed: bool = False) -> None:
         super().__init__("%(levelname)s %(name)s: %(message)s")
+        self._timed = timed
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's line, then its fault's places."""
         record.exc_text = None  # what another handler may have kept
         if record.name == "asyncio" and record.exc_info:  # its message quotes the task, and with it the exception
             record = logging.makeLogRecord(record.__dict__ | {"msg": "a task failed", "args": ()})
-        return super().format(record)
+        of_one = hasattr(record, "of_one") or not record.name.startswith(_OWN)
+        return (moment(record.created, of_one) if self._timed else "") + super().format(record)
 
     def formatException(self, ei: _Failure) -> str:
         """The fault's places."""
@@ -68,6 +90,13 @@ def to_stderr() -> None:
     sys.unraisablehook = _not_raised
 
 
+def with_times() -> None:
+    """Messages of a command that serves begin with their time from now on."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, Plain):
+            handler.setFormatter(Plain(timed=not is_journal(sys.stderr)))
+
+
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_type is not SystemExit:
         _told("a thread failed", failed.exc_value)
@@ -78,4 +107,5 @@ def _not_raised(failed: sys.UnraisableHookArgs) -> None:
 
 
 def _told(what: str, error: BaseException | None) -> None:
-    _LOG.error(what, exc_info=(type(error), error, error.__traceback__) if error is not None else None)
+    exc_info = (type(error), error, error.__traceback__) if error is not None else None
+    _LOG.error(what, exc_info=exc_info, extra=OF_ONE)

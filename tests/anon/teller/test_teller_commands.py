@@ -75,7 +75,9 @@ def test_one_command_makes_a_teller_and_serves_it(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr("anon.teller.service.serve", serve)
     words = ("serve", "--name", "Library", "--loopback", "--port", "8762", "--home", tmp_path)
-    assert "teller Library serving at 127.0.0.1:8762" in run(*words)
+    monkeypatch.setattr("anon.kit.terminal.logs.time.time", lambda: 1_800_000_000.0)
+    begins = [line.partition(" ")[0] for line in run(*words).splitlines()]
+    assert begins == ["2027-01-15T08:00:00Z"] * 3
     assert "teller Library serving at 127.0.0.1:8762" in run("serve", "--home", tmp_path)
     with pytest.raises(Refused, match="go with --name"):
         run("serve", "--loopback", "--home", tmp_path)
@@ -104,7 +106,8 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("anon.teller.service.serve", serve)
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
-    begins = f"{manifest.study_id.hex()[:8]} “{manifest.title}”: "
+    monkeypatch.setattr("anon.kit.terminal.logs.time.time", lambda: 1_800_000_000.0)
+    begins = f"2027-01-15T08:00:00Z {manifest.study_id.hex()[:8]} “{manifest.title}”: "
     ahead = (
         "the staff's clock runs ahead, as in a rehearsal or a dry round. In any other study tell the staff and the "
         "other tellers"

@@ -358,7 +358,9 @@ async def test_metrics_are_for_who_holds_the_token_and_count_in_steps(desk: Desk
         re.fullmatch(r'[a-z_]+(\{(study="[0-9a-f]{64}"|phase="[a-z]+")(,(word|phase)="[a-z-]+")?\})?', name)
         for name in counts
     )
-    stepped = ("anonml_enrolled", "anonml_packets_accepted", "anonml_packet_answers", "anonml_enrolment_answers")
+    (status,) = await desk.app.status()
+    assert counts[f'anonml_enrolled{{study="{study}"}}'] == status.enrolled.number > 0, "the roster is published"
+    stepped = ("anonml_packets_accepted", "anonml_packet_answers", "anonml_enrolment_answers")
     assert all(number % 50 == 0 for name, number in counts.items() if name.startswith(stepped))
 
 
