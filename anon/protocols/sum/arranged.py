@@ -156,10 +156,9 @@ def _epsilon(proposal: Proposal) -> str:
     return str(proposal.design.epsilon)
 
 
-def _one_in(proposal: Proposal) -> int:
+def one_in_for(members: int, epsilon: Fraction) -> int:
     """Of how many members one checks: enough for nine tests in ten to show an AUC of .7, a quarter at most."""
-    epsilon = Fraction(_epsilon(proposal))
-    return max(LEAST_ONE_IN, int(proposal.cohort.minimum / (_SAMPLED + _NOISY / epsilon)))
+    return max(LEAST_ONE_IN, int(members / (_SAMPLED + _NOISY / epsilon)))
 
 
 def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
@@ -167,7 +166,7 @@ def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
     kind, features, cards, parameters = asked(proposal)
     kind = RESIDUALS if kind == SCORES and number else kind
     if kind == GRADIENT and proposal.many is None and number == rounds_of(proposal) - 1:
-        kind, parameters = CHECK, (*parameters, _one_in(proposal))
+        kind, parameters = CHECK, (*parameters, one_in_for(proposal.cohort.minimum, Fraction(_epsilon(proposal))))
     m = 1
     made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
     try:

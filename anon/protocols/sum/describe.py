@@ -113,7 +113,7 @@ def _checked(share: int) -> Sentence:
     """The other role, and all that leaves in it."""
     return say(
         "One member in {share}, drawn beforehand, sends no such numbers. It checks the model at the end: its exact "
-        "label leaves, and the side on which the model puts it.",
+        "label leaves, and if the model leans to a yes.",
         share=share,
     )
 
