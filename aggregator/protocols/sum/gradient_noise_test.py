@@ -28,7 +28,7 @@ def chance_of_agreement(design: CheckSums, found: RoundSum, one_in: int) -> floa
     if n < LEAST * sqrt(noise):
         return 1.0
     # The square of a noisy mean is too large by its variance.
-    a, b = (min(max((one / n) ** 2 - noise / n**2, 0.0), 1.0) for one in (label, side))
+    a, b = (min(max((mean / n) ** 2 - noise / n**2, 0.0), 1.0) for mean in (label, side))
     members = n * max(1 - a, RARE / n) * max(1 - b, RARE / n) + n * (1 - 1 / one_in) * a * b
     deviation = sqrt(members + noise * (1 + a + b) + (noise / n + 1) ** 2)
     return erfc((agreed - label * side / n) / deviation / sqrt(2)) / 2

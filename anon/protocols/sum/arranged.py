@@ -106,7 +106,8 @@ def cost_of(surveys: Sequence[Survey], arrangement: Arrangement) -> NanoRho:
     if len(arrangement.sums) != len(surveys):
         raise Malformed("expected a sum for each survey")
     most = arrangement.most_sums
-    rho = [rho_of(one, planned.sigma_squared, most) for one, planned in zip(surveys, arrangement.sums, strict=True)]
+    pairs = zip(surveys, arrangement.sums, strict=True)
+    rho = [rho_of(survey, planned.sigma_squared, most) for survey, planned in pairs]
     return NanoRho(max(sum(rho[at] for at in places) for places in roles(surveys)))
 
 

@@ -310,8 +310,8 @@ def exact_epsilon(study: Manifest) -> NanoEpsilon:
         shape = shape_of(survey)
         changed = shape.changed("replace-one")
         sums.append(GaussianSum(shape.sensitivity_squared("replace-one"), changed, planned.sigma_squared))
-    each = ([sums[at] for at in places] * arrangement.most_sums for places in roles(study.surveys))
-    return max(epsilon_of(one, DELTA) for one in each)
+    answered = ([sums[at] for at in places] * arrangement.most_sums for places in roles(study.surveys))
+    return max(epsilon_of(together, DELTA) for together in answered)
 
 
 def _tables(survey: Survey) -> TableSums:

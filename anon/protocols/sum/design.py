@@ -203,7 +203,8 @@ def _demand_check(cards: Mapping[str, int], first: AskedSurvey, survey: AskedSur
 def roles(surveys: Sequence[AskedSurvey]) -> list[list[int]]:
     """The places of the surveys that one member answers from its record: those that train, and the one that checks. A
     member is drawn for one of them before its data is looked at, so it loses what the dearest costs."""
-    found = [[at for at, one in enumerate(surveys) if (one.kind == CHECK) is checks] for checks in (False, True)]
+    checks = [survey.kind == CHECK for survey in surveys]
+    found = [[at for at, check in enumerate(checks) if check is role] for role in (False, True)]
     return [places for places in found if places]
 
 
