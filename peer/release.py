@@ -154,7 +154,7 @@ def release(
     survey = manifest.survey(outgoing.survey)
     report = _protected(manifest, survey, outgoing, credential, random_bytes)
     packet = _signed(study, manifest, outgoing, report, credential, random_bytes)
-    free = isinstance(outgoing, Writing) and not outgoing.read
+    free = isinstance(outgoing, CutVector | Writing) and not outgoing.read
     return ReleasedPacket(
         outgoing.slot,
         outgoing.survey,

@@ -77,11 +77,12 @@ class OpenShares:
 
 @frozen
 class CutVector:
-    """A peer's wish to add a vector, of which no more than the open shares are at hand."""
+    """A peer's wish to add a vector, of which no more than the open shares are at hand. `read`: as of `Writing`."""
 
     slot: int
     survey: int
     shares: OpenShares
+    read: bool = True
 
 
 @frozen

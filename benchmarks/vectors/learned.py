@@ -201,7 +201,8 @@ def _values(manifest: Manifest, survey: Survey, members: int, drawn: Stream) -> 
             yield members * (150 + drawn.below(60))
             yield from (members * (drawn.below(120) - 60) for _ in range(size - row - 1))
     else:
-        edge = members * survey.parameters[0] // 4 if survey.parameters else members * 300
+        part = 16 if survey.kind == "check" else 4
+        edge = members * survey.parameters[0] // part if survey.parameters else members * 300
         for _ in range(survey.m - (survey.kind == "gradient" and survey.parameters[8:10] != ())):
             yield drawn.below(2 * edge) - edge
         if survey.kind == "gradient" and survey.parameters[8:10] != ():

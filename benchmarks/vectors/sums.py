@@ -191,7 +191,7 @@ def _ends() -> Kind:
         return encode([2, study.study, *fields])
 
     broken = {
-        "of a round that is not there": (end(2, Why.AWAY), "the study has the round"),
+        "of a round that is not there": (end(3, Why.AWAY), "the study has the round"),
         "of another study": (changed(known, lambda f: replaced(f, 1, bytes(32))), "it is of this study"),
         "version 1": (changed(known, lambda f: [1, *f[1:]]), "the version is 2"),
         "for another reason": (raw(1, "tired", b""), "the reason is known"),

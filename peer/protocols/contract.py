@@ -61,6 +61,10 @@ class SharingPart(PeerPart, Protocol):
     """The part of a protocol whose answers are exact vectors. Only `peer.data.making` calls `cut`, away from every key
     and by a deadline; only `peer.release` calls `seal`."""
 
+    def takes_part(self, manifest: Manifest, survey: Survey, lot: bytes) -> bool:
+        """True if this member's vector in a survey is of its record. If not, it is zeros, and nothing is charged.
+        `lot`: 32 bytes that its machine drew when it joined, the same throughout the study and unrelated to data."""
+
     def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
     ) -> OpenShares:

@@ -50,6 +50,11 @@ class StudySecrets:
         """The seed of the draw that cuts too many records, 32 bytes: the same whenever this study is evaluated."""
         return hashlib.shake_256(encode([labels.RECORDS_DRAW, *self.drawn])).digest(32)
 
+    @property
+    def lot(self) -> bytes:
+        """The lot by which a member takes part in some surveys and not in others, 32 bytes: the same in all rounds."""
+        return hashlib.shake_256(encode([labels.LOT, *self.drawn])).digest(32)
+
     def decoys(self, context: bytes, own: int, bits: int) -> tuple[int, ...]:
         """The buckets to fetch beside the own one, the same whenever they are asked for: nothing in what is fetched
         again tells which is the own."""

@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.lab.planning.forecast import forecast
 from aggregator.lab.planning.outlook import outlook_of
-from aggregator.lab.simulation.linear_sums import reals_of_people, summed_gradients, summed_products
+from aggregator.lab.simulation.linear_sums import reals_of_people, summed_checks, summed_gradients, summed_products
 from aggregator.lab.simulation.people import people_from_values
 from aggregator.lab.simulation.ruled_sums import rule_sums
 from aggregator.lab.simulation.run import categories
@@ -23,6 +23,7 @@ from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.rule import residuals, rule_of
 from anon.protocols.sum.standing import RoundSum, told_before
 from anon.protocols.sum.vector import vector_of
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.sharing.drafts import drafted
@@ -93,6 +94,11 @@ def test_vectors_of_all_people_at_once_are_those_of_members(design: str) -> None
         assert isinstance(summed, GradientSums)
         reals = reals_of_people(summed.columns, study.label.name, everyone)
         found = summed_gradients(summed, reals, everyone.labels, weights)
+        check = study.surveys[-1]
+        design_of_check = summed_of(study, check)
+        assert isinstance(design_of_check, CheckSums)
+        checked = np.sum([vector_of(study, check, record, weights) for record in records], axis=0)
+        assert summed_checks(design_of_check, reals, everyone.labels, weights).tolist() == checked.tolist()
     assert found.tolist() == np.array(vectors).sum(axis=0).tolist() and any(found)
 
 
@@ -152,8 +158,7 @@ def test_linear_designs_are_simulated(design: str) -> None:
     study = parse_proposal(sum_study(design, tellers(entries=False)))
     found = simulate(study, people(800), 6, 1, people(2000, 6))
     assert 0.7 < found.auc_mean <= found.auc_ceiling_binned + 3 * found.auc_se + 0.01, found
-    assert found.shown == (1 if design == MOMENTS else None) and "central epsilon" in found.cost
-    assert ("shown" in found.figures()) is (design == MOMENTS)
+    assert found.shown == 1 and "central epsilon" in found.cost and "shown" in found.figures()
     shuffled = simulate(study, people(800), 30, 1, people(2000, 6), shuffle_labels=True, ceilings=False)
     assert abs(shuffled.auc_mean - 0.5) < 4 * shuffled.auc_se and (shuffled.shown or 0) <= 0.1
 

@@ -14,6 +14,7 @@ from anon.protocols.outgoing import RawVector
 from anon.protocols.sum.design import column_of, summed_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.sum.vector import vector_of
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.study.manifest import Manifest
@@ -21,7 +22,7 @@ from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
 from peer.protocols.contract import CorrespondingPart, SharingPart, part_of
 from peer.protocols.sum.part import SumPart
-from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, opener
+from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, many, opener
 
 PART = SumPart()
 KNOWN = Record({"age": 50.0, "sleep": 12.0, "cups": "many"}, 1)
@@ -183,3 +184,24 @@ def test_columns_follow_the_declared_range() -> None:
     study = manifest_of(MOMENTS)
     column = column_of(study.feature("age"))
     assert [column.real(value) for value in (0, 25, 50, 100, 400)] == [-1.0, -0.5, 0.0, 1.0, 1.0]
+
+
+def test_a_member_has_one_role_in_all_rounds_and_one_in_four_checks() -> None:
+    study = manifest_of(GRADIENT)
+    lots = [bytes([first]) + bytes(31) for first in range(256)]
+    taken = [[PART.takes_part(study, survey, lot) for survey in study.surveys] for lot in lots]
+    assert taken == [[False, False, False, True]] * 64 + [[True, True, True, False]] * 192
+    for other in (manifest_of(TABLES), manifest_of(GRADIENT, keys=many())):
+        assert all(PART.takes_part(other, survey, lot) for survey in other.surveys for lot in lots[::64])
+
+
+def test_who_checks_tells_its_label_and_the_side_of_the_last_weights() -> None:
+    study = manifest_of(GRADIENT)
+    documents = [arrived(study, number, values) for number, values in enumerate([[900, 0, 90_000], [0] * 3, [0] * 3])]
+    made = answered(study, KNOWN, documents)[3]
+    design = summed_of(study, study.surveys[3])
+    assert isinstance(design, CheckSums) and made.survey == 3
+    PART.check_documents(study, documents)
+    assert made.vector.values == (design.mark, -design.mark, -design.mark), "more sleep, less of the label"
+    rested = answered(study, Record({**KNOWN.values, "sleep": 0.0}, 1), documents)[3]
+    assert rested.vector.values == (design.mark, design.mark, design.mark)

@@ -1,5 +1,5 @@
-"""A peer in several rounds of sums: each document is fetched once, a round is charged once, copies make the same
-shares."""
+"""A peer in several rounds of sums: each document is fetched once, a round is charged once and by the peer's role,
+copies make the same shares."""
 
 from __future__ import annotations
 
@@ -10,22 +10,34 @@ from pathlib import Path
 import pytest
 
 from anon.protocols.charge import Measure
+from anon.protocols.sum.design import roles
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.round_document import UnsummedRound, Why
-from anon.wire.packets import Packet, share_info
+from anon.study.manifest import Manifest
+from anon.vdaf.binding import sharing_nonce
+from anon.wire.packets import Dummy, Packet, share_info
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.rules.packet_lifecycle import Status
+from peer.rules.study_secrets import StudySecrets
 from peer.run import exchanges
 from peer.store.home import PeerHome
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, until_closed
 from tests.support.packets import packet_in
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, opener, sum_study
 
+TRAINS, CHECKS = bytes([255] * 32), bytes(32)
+
+
+@pytest.fixture(autouse=True)
+def lot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The role that a peer draws: it trains, if the test asks for no other."""
+    monkeypatch.setattr(StudySecrets, "lot", getattr(request, "param", TRAINS))
+
 
 async def collecting(folder: Path) -> tuple[FakeAggregator, PeerApp]:
-    """A peer whose enrolment is closed, in a study of four rounds."""
-    aggregator = FakeAggregator.with_study(sum_study(GRADIENT.replace("rounds = 3", "rounds = 4")))
+    """A peer whose enrolment is closed, in a study of three rounds of gradients and one that checks."""
+    aggregator = FakeAggregator.with_study(sum_study(GRADIENT))
     aggregator.publish("tellers", countersigned(aggregator.manifest))
     app = peer(folder, aggregator)
     import_rows(folder / "data.sqlite", "person", ("age", "sleep", "cups", "tired"), [(30, 8, "many", 1)])
@@ -65,16 +77,21 @@ def spent(app: PeerApp) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: Path) -> None:
-    """After each step that changed something another process begins; each packet that is made is spent, at its cost."""
+@pytest.mark.parametrize(("lot", "role"), [(TRAINS, 0), (CHECKS, 1)], indirect=["lot"], ids=["trains", "checks"])
+async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: Path, role: int) -> None:
+    """After each step that changed something another process begins. Each packet that is made is spent: at its cost if
+    it is of the peer's role; all others are zeros, of the same size."""
     aggregator, app = await collecting(tmp_path)
     study = aggregator.manifest
+    own = roles(study.surveys)[role]
+    costs = [survey.epsilon if survey.survey in own else 0 for survey in study.surveys]
     for number, survey in enumerate(study.surveys):
         known: tuple[object, ...] = ()
         while (due := await app.step(study.study_id)) is not None and due <= survey.window.closes:
             aggregator.clock.seconds = max(aggregator.clock(), due)
             made = app.store.outbox_entries(study.study_id)
-            assert sum(spent(app)) == study.epsilon and spent(app)[0] == len(made) * survey.epsilon
+            paid, reserved = spent(app)
+            assert paid == sum(costs[: len(made)]) and (paid + reserved == study.epsilon or len(made) == len(costs))
             if (app.store.state(study.study_id), *made) != known:
                 known = (app.store.state(study.study_id), *made)
                 app.close()
@@ -83,7 +100,11 @@ async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: P
         aggregator.publish("sums", document(study, survey.round, [0] * survey.m, 5), survey.round)
         assert len(aggregator.accepted) == number + 1 and len(set(aggregator.sent("packets"))) == number + 1
     await advance(app, aggregator, study.timetable.ends)
-    assert spent(app) == (study.epsilon, 0)
+    assert spent(app) == (sum(costs), 0) and study.epsilon - 2 < sum(costs) <= study.epsilon
+    packets = [aggregator.opened("packets", packet) for packet in aggregator.sent("packets")]
+    assert len({*map(len, packets)}) == 1
+    vectors = [added(study, packet_in(study, packet)) for packet in packets]
+    assert [at for at, vector in enumerate(vectors) if any(vector)] == own
 
 
 @pytest.mark.slow
@@ -104,6 +125,20 @@ async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
     assert [one.status for one in app.status()[0].slots][2:] == [Status.MISSED] * 2, (
         "no round is waited for without end"
     )
+
+
+def added(study: Manifest, packet: Packet | Dummy) -> list[int]:
+    """The vector of a packet, as both tellers together would see it."""
+    assert isinstance(packet, Packet)
+    arrangement, occasion = arrangement_of(study), packet.occasion
+    prio3, context = arrangement.prio3(arrangement.sum_of(occasion)), arrangement.context(occasion)
+    opened = [opener(at).open(share, share_info(occasion, packet.tag, at)) for at, share in enumerate(packet.shares)]
+    started = [
+        prio3.verify_init(bytes(32), context, at, sharing_nonce(packet.tag), packet.report, share)
+        for at, share in enumerate(opened)
+    ]
+    message = prio3.verifier_shares_to_message(context, [share for _, share in started])
+    return list(prio3.unshard([prio3.aggregate([prio3.verify_next(state, message)]) for state, _ in started]))
 
 
 async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:

@@ -119,6 +119,9 @@ class Peer:
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         return 8 * survey.m
 
+    def takes_part(self, manifest: Manifest, survey: Survey, lot: bytes) -> bool:
+        return True
+
     def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
     ) -> OpenShares:

@@ -8,7 +8,6 @@ gradient may differ by 1 where floating-point numbers add up in another order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -19,15 +18,17 @@ from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.sum.design import Summed, descent_of, shape_of, summed_of
+from anon.protocols.sum.design import Summed, one_in, shape_of, summed_of
 from anon.protocols.sum.groups import layout as groups
 from anon.protocols.sum.masks.layout import vector_survey
 from anon.protocols.sum.oblivious.messages import weights_survey
-from anon.protocols.sum.standing import RoundSum, arrangement_of
+from anon.protocols.sum.standing import RoundSum, arrangement_of, told_before
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.residuals import ScoreSums
+from anon.protocols.vectors.rule import RuleModel
 from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest, Survey
 
@@ -120,15 +121,28 @@ def _shrunk(vectors: Integers, norm_squared: int) -> Integers:
 def _descended(
     study: Manifest, design: GradientSums, people: People, generator: np.random.Generator
 ) -> list[RoundSum]:
-    reals, rounds = reals_of_people(design.columns, study.label.name, people), len(study.surveys)
-    standing = descent_of(study.surveys[0], rounds, 1, Fraction(0)).start(design.length)
+    """Gradients of those who train, and the check by all others, each with the chance that the study says."""
+    reals, share = reals_of_people(design.columns, study.label.name, people), one_in(study.surveys)
+    checks = generator.integers(0, share, len(people)) == 0 if share else np.zeros(len(people), dtype=bool)
     sums: list[RoundSum] = []
     for number, survey in enumerate(study.surveys):
-        exact = summed_gradients(design, reals, people.labels, standing.weights)
+        check, weights = summed_of(study, survey), told_before(study, survey, sums)
+        if isinstance(weights, RuleModel):
+            raise TypeError("gradients follow no rule")
+        if isinstance(check, CheckSums):
+            exact = summed_checks(check, reals[checks], people.labels[checks], weights)
+        else:
+            exact = summed_gradients(design, reals[~checks], people.labels[~checks], weights)
         sums.append(noisy_sum(study, number, exact, len(people), generator))
-        way = descent_of(survey, rounds, len(people), sums[-1].noise)
-        standing = way.after(standing, sums[-1].values, design.scale)
     return sums
+
+
+def summed_checks(design: CheckSums, reals: Floats, labels: Integers, weights: Sequence[int]) -> Integers:
+    """The exact sum of the vectors of all who check the model of these weights; shape (design.length,)."""
+    label, side = 2 * labels - 1, np.where(reals @ np.array(weights, dtype=np.float64) > 0, 1, -1)
+    found = np.zeros(design.length, dtype=np.int64)
+    found[:3] = [design.mark * int(entries.sum()) for entries in (label, side, label * side)]
+    return found
 
 
 def noisy_sum(study: Manifest, number: int, exact: Integers, people: int, generator: np.random.Generator) -> RoundSum:

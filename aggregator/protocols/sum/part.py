@@ -19,11 +19,12 @@ from anon.errors import Malformed
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
-from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, column_of, summed_of
+from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, column_of, one_in, summed_of
 from anon.protocols.sum.parties import GIVEN, strength_of
 from anon.protocols.sum.rule import SCORES, enough_for, rule_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, ruled_after, sum_asked
 from anon.protocols.vectors.averaging import AveragedWeights
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.moments import MomentSums
 from anon.protocols.vectors.tables import TableSums
@@ -130,8 +131,7 @@ def learned_from(
     if kind == SCORES:
         return _learned_rule(study, sums)
     if kind == GRADIENT:
-        intercept, *weights = final_weights(study, sums)
-        return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
+        return LearnedLinear(_descended(study, sums))
     return learned_of(study, study.surveys[0], _noisy(study, sums[0]), given)
 
 
@@ -207,6 +207,20 @@ def _ridge(study: Manifest, survey: Survey, found: NoisySum) -> LearnedLinear:
         shown=None if chance is None else chance <= LEVEL,
     )
     return LearnedLinear(fitted, () if study.records else tuple(spread[name] for name in names))
+
+
+def _descended(study: Manifest, sums: Sequence[RoundSum]) -> LinearModel:
+    """The regression of the last weights. It is tested against noise where some members checked it."""
+    from aggregator.protocols.additive.noise_test import LEVEL  # late: see above
+    from aggregator.protocols.sum.gradient_noise_test import chance_of_agreement
+
+    intercept, *weights = final_weights(study, sums)
+    model = _linear(study, tuple(feature.name for feature in study.features), weights, intercept)
+    design = summed_of(study, last := study.surveys[-1])
+    if not isinstance(design, CheckSums):
+        return model
+    chance = chance_of_agreement(design, sums[last.round], one_in(study.surveys))
+    return evolve(model, chance=chance, shown=chance <= LEVEL)
 
 
 def _of_parties(study: Manifest, survey: Survey, found: NoisySum, given: bytes) -> LinearModel:

@@ -14,7 +14,18 @@ from anon.accounting.zcdp import NanoRho, gaussian_rho
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
-from anon.protocols.sum.design import GRADIENT, MARGINALS, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
+from anon.protocols.sum.design import (
+    CHECK,
+    GRADIENT,
+    LEAST_ONE_IN,
+    MARGINALS,
+    MOMENTS,
+    TABLES,
+    gradient_parameters,
+    roles,
+    shape_of,
+    sum_of,
+)
 from anon.protocols.sum.parties import VOTES, WEIGHTS, votes_parameters, weights_parameters
 from anon.protocols.sum.rule import RESIDUALS, SCORES, noises_for
 from anon.protocols.sum.rule_section import CalibratedRule
@@ -44,6 +55,9 @@ from anon.study.slots import Row, Slot
 
 DELTA: Final = Decimal("1e-6")
 """The delta of every promise of this protocol."""
+_SAMPLED: Final = 100
+_NOISY: Final = 300
+"""A model is checked by so many members, and so many over epsilon (docs/explanation/exact-sums.md)."""
 
 
 def fewest(cohort: Cohort) -> int:
@@ -55,7 +69,7 @@ def rounds_of(proposal: Proposal) -> int:
     """How many sums are published, one after the other."""
     if isinstance(proposal.design, CalibratedRule):
         return 1 + proposal.design.rounds
-    return proposal.design.rounds if isinstance(proposal.design, Gradient) else 1
+    return proposal.design.rounds + (proposal.many is None) if isinstance(proposal.design, Gradient) else 1
 
 
 def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
@@ -87,6 +101,16 @@ def rho_of(survey: Survey, sigma_squared: Fraction, most_sums: int) -> NanoRho:
     return NanoRho(most_sums * gaussian_rho(shape_of(survey).sensitivity_squared("replace-one"), sigma_squared))
 
 
+def cost_of(surveys: Sequence[Survey], arrangement: Arrangement) -> NanoRho:
+    """The cost of all sums to one person: of those that its role has it answer, the dearer. Raises `Malformed`."""
+    if len(arrangement.sums) != len(surveys):
+        raise Malformed("expected a sum for each survey")
+    most = arrangement.most_sums
+    pairs = zip(surveys, arrangement.sums, strict=True)
+    rho = [rho_of(survey, planned.sigma_squared, most) for survey, planned in pairs]
+    return NanoRho(max(sum(rho[at] for at in places) for places in roles(surveys)))
+
+
 def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
     """The variance of each teller's noise that keeps so many rounds of a sum to (epsilon, `DELTA`). A round of which
     two sums can come out counts twice."""
@@ -96,11 +120,13 @@ def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
 
 
 def _noises(proposal: Proposal, drafts: Sequence[Survey], most_sums: int) -> Sequence[Fraction]:
-    """The variance of each teller's noise in each round: alike, but that a rule's first round costs less."""
+    """The variance of each teller's noise in each round: alike, but that a rule's first round costs less, and that
+    those who check answer no other round."""
     epsilon = nano(_epsilon(proposal))
-    if not isinstance(proposal.design, CalibratedRule):
-        return [noise_for(drafts[0], epsilon, len(drafts) * most_sums)] * len(drafts)
-    return noises_for(drafts[0].cards, len(drafts), epsilon, DELTA, most_sums)
+    if isinstance(proposal.design, CalibratedRule):
+        return noises_for(drafts[0].cards, len(drafts), epsilon, DELTA, most_sums)
+    each = [(noise_for(drafts[at[0]], epsilon, len(at) * most_sums), len(at)) for at in roles(drafts)]
+    return [noise for noise, rounds in each for _ in range(rounds)]
 
 
 def entry_of(place: TellerPlace) -> TellerEntry:
@@ -131,10 +157,17 @@ def _epsilon(proposal: Proposal) -> str:
     return str(proposal.design.epsilon)
 
 
+def one_in_for(members: int, epsilon: Fraction) -> int:
+    """Of how many members one checks: enough for nine tests in ten to show an AUC of .7, a quarter at most."""
+    return max(LEAST_ONE_IN, int(members / (_SAMPLED + _NOISY / epsilon)))
+
+
 def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
     """The survey of a round, without its cost and size."""
     kind, features, cards, parameters = asked(proposal)
     kind = RESIDUALS if kind == SCORES and number else kind
+    if kind == GRADIENT and proposal.many is None and number == rounds_of(proposal) - 1:
+        kind, parameters = CHECK, (*parameters, one_in_for(proposal.cohort.minimum, Fraction(_epsilon(proposal))))
     m = 1
     made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
     try:

@@ -8,10 +8,11 @@ from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.ldp import NanoEpsilon
 from anon.protocols.models.belief import starting
 from anon.protocols.sum.arranged import DELTA
-from anon.protocols.sum.design import GRADIENT, MARGINALS, TABLES, shape_of
+from anon.protocols.sum.design import CHECK, GRADIENT, MARGINALS, TABLES, one_in, roles, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
 from anon.protocols.sum.rule import RESIDUALS, SCORES, enough_for
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.residuals import ResidualSums, ScoreSums
 from anon.protocols.vectors.tables import TableSums
 from anon.protocols.words import ChanceLine, PacketKind
@@ -77,6 +78,8 @@ def title(study: Manifest, survey: Survey) -> Sentence:
         )
     if survey.kind == GRADIENT:
         return say("gradient of {label}, round {round}", label=Quoted(study.label.name), round=survey.round + 1)
+    if survey.kind == CHECK:
+        return say("check of a model of {label}", label=Quoted(study.label.name))
     if survey.kind == SCORES:
         return say("counts of a score by {label}", label=Quoted(study.label.name))
     if survey.kind == RESIDUALS:
@@ -94,6 +97,7 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
     return (
         leaves(study, study.surveys[0]),
         *((taken(study.surveys[0], records),) if records else ()),
+        *((_checked(share),) if (share := one_in(study.surveys)) else ()),
         _cut(arrangement),
         _promise(study, records),
         _fewest(arrangement),
@@ -102,6 +106,15 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         *((_belief(study),) if study.surveys[0].kind == SCORES else ()),
         _all_together(arrangement),
         *((_one_computer(),) if _on_one_computer(arrangement) else ()),
+    )
+
+
+def _checked(share: int) -> Sentence:
+    """The other role, and all that leaves in it."""
+    return say(
+        "One member in {share}, drawn beforehand, sends no such numbers. It checks the model at the end: its exact "
+        "label leaves, and if the model leans to a yes.",
+        share=share,
     )
 
 
@@ -244,7 +257,7 @@ def leaves(study: Manifest, survey: Survey) -> Sentence:
             "column.",
             "Numbers computed from your exact answers leave {count} times: how far a common model is off for you, "
             "column by column.",
-            len(study.surveys),
+            len(roles(study.surveys)[0]),
         )
     if survey.kind == SCORES:
         return say_many(
@@ -293,9 +306,9 @@ def exact_epsilon(study: Manifest) -> NanoEpsilon:
     for survey, planned in zip(study.surveys, arrangement.sums, strict=True):
         shape = shape_of(survey)
         changed = shape.changed("replace-one")
-        noisy = GaussianSum(shape.sensitivity_squared("replace-one"), changed, planned.sigma_squared)
-        sums += [noisy] * arrangement.most_sums
-    return epsilon_of(sums, DELTA)
+        sums.append(GaussianSum(shape.sensitivity_squared("replace-one"), changed, planned.sigma_squared))
+    answered = ([sums[at] for at in places] * arrangement.most_sums for places in roles(study.surveys))
+    return max(epsilon_of(together, DELTA) for together in answered)
 
 
 def _tables(survey: Survey) -> TableSums:
@@ -307,4 +320,4 @@ def _tables(survey: Survey) -> TableSums:
 
 def _columns(survey: Survey) -> int:
     shape = shape_of(survey)
-    return 0 if isinstance(shape, TableSums | ScoreSums | ResidualSums) else len(shape.columns)
+    return 0 if isinstance(shape, TableSums | ScoreSums | ResidualSums | CheckSums) else len(shape.columns)

@@ -9,7 +9,8 @@ A survey says all of it in fields that every manifest has:
 * `moments`: one survey of kind `moments`. Cards are the reaches of the columns; a number that is the target stands
   last. Parameters: the largest sum of squares of a record, and the label's reach, or 0 where a number is the target.
 * `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
-  of clip, step and momentum; over how many last rounds the weights are averaged.
+  of clip, step and momentum; over how many last rounds the weights are averaged. Where members have one record each, a
+  last survey of kind `check` has one parameter more: of how many members one checks.
 
 * `averaging` and `transfer`: see `anon.protocols.sum.parties`; `rule`: see `anon.protocols.sum.rule`.
 
@@ -34,6 +35,7 @@ from anon.protocols.sum.parties import OWN, VOTES, WEIGHTS, demand_votes, demand
 from anon.protocols.sum.rule import RESIDUALS, SCORES, demand_rounds, residuals, scores
 from anon.protocols.sum.sections import MOST_DRAWN, MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.protocols.vectors.averaging import AveragedWeights
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.columns import CONSTANT, Column
 from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.protocols.vectors.moments import MomentSums
@@ -53,11 +55,16 @@ TABLES: Final = "tables"
 MARGINALS: Final = "marginals"
 MOMENTS: Final = "moments"
 GRADIENT: Final = "gradient"
+CHECK: Final = "check"
 SCALE: Final = 1024
 """The integer that stands for a gradient's entry of 1."""
+LEAST_ONE_IN: Final = 4
+"""At most one member in so many checks."""
 
-Summed = TableSums | MomentSums | GradientSums | AveragedWeights | TransferredVotes | ScoreSums | ResidualSums
-_OWN: Final = {MOMENTS: 2, GRADIENT: 8, **OWN}
+Summed = (
+    TableSums | MomentSums | GradientSums | CheckSums | AveragedWeights | TransferredVotes | ScoreSums | ResidualSums
+)
+_OWN: Final = {MOMENTS: 2, GRADIENT: 8, CHECK: 9, **OWN}
 """By kind, how many parameters stand before those of many records."""
 
 
@@ -97,15 +104,21 @@ def moments_form(cards: Mapping[str, int], asked: Tables) -> None:
 
 
 def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
-    """The form of `gradient`: a slot for each round, all of them alike. Raises `InvalidValue`."""
-    if not 1 <= len(asked) <= MOST_SUMMED_ROUNDS or any(len(surveys) != 1 for surveys in asked):
-        raise InvalidValue(f"design: gradient has 1 to {MOST_SUMMED_ROUNDS} slots with one survey each")
-    first = asked[0][0]
-    alike = {(survey.kind, survey.features, survey.cards, survey.m, survey.parameters) for (survey,) in asked}
+    """The form of `gradient`: a slot for each round, all of them alike; a last one checks where members have one record
+    each. Raises `InvalidValue`."""
+    if not asked or any(len(surveys) != 1 for surveys in asked):
+        raise InvalidValue("design: gradient has slots with one survey each")
+    first, last = asked[0][0], asked[-1][0]
+    rounds = len(asked) - (is_checked := records_of(first) is None)
+    if not 1 <= rounds <= MOST_SUMMED_ROUNDS:
+        raise InvalidValue(f"design: gradient has 1 to {MOST_SUMMED_ROUNDS} rounds")
+    alike = {(one.kind, one.features, one.cards, one.m, one.parameters) for (one,) in asked[:rounds]}
     if first.kind != GRADIENT or len(alike) != 1:
         raise InvalidValue("design: gradient asks the same in every round")
     _demand_form(cards, first)
-    _demand_descent(first, len(asked))
+    _demand_descent(first, rounds)
+    if is_checked:
+        _demand_check(cards, first, last)
 
 
 def rule_form(cards: Mapping[str, int], asked: Tables) -> None:
@@ -180,6 +193,26 @@ def _demand_descent(survey: AskedSurvey, rounds: int) -> None:
         )
 
 
+def _demand_check(cards: Mapping[str, int], first: AskedSurvey, survey: AskedSurvey) -> None:
+    alike = (survey.features, survey.cards, survey.parameters[:-1]) == (first.features, first.cards, first.parameters)
+    if survey.kind != CHECK or not alike or survey.parameters[-1] < LEAST_ONE_IN:
+        raise InvalidValue(f"design: the last round of gradient is checked by one member in {LEAST_ONE_IN} or more")
+    _demand_form(cards, survey)
+
+
+def roles(surveys: Sequence[AskedSurvey]) -> list[list[int]]:
+    """The places of the surveys that one member answers from its record: those that train, and the one that checks. A
+    member is drawn for one of them before its data is looked at, so it loses what the dearest costs."""
+    checks = [survey.kind == CHECK for survey in surveys]
+    found = [[at for at, check in enumerate(checks) if check is role] for role in (False, True)]
+    return [places for places in found if places]
+
+
+def one_in(surveys: Sequence[AskedSurvey]) -> int:
+    """Of how many members one checks; 0 where none does."""
+    return surveys[-1].parameters[-1] if surveys[-1].kind == CHECK else 0
+
+
 def gradient_parameters(design: Gradient) -> tuple[int, ...]:
     """The parameters of a gradient's surveys, without those of many records."""
     ratios = [Fraction(str(amount)) for amount in (design.clip, design.step, design.momentum)]
@@ -218,13 +251,19 @@ def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], paramet
         names = (CONSTANT, *features, *(("",) if label_reach else ()))
         return MomentSums(_units(names, reaches), radius_squared, *_many(many))
     if kind == GRADIENT and len(parameters) in (8, 10) and 0 not in (parameters[2], parameters[4], parameters[6]):
-        names, clip = (CONSTANT, *features), Fraction(parameters[1], parameters[2])
-        return GradientSums(_units(names, (1,) * len(names)), parameters[0], clip, *_many(parameters[8:]))
+        return _gradients(features, parameters, parameters[8:])
+    if kind == CHECK and len(parameters) == 9 and 0 not in (parameters[2], parameters[4], parameters[6]):
+        return CheckSums(_gradients(features, parameters, ()))
     if kind in OWN and len(parameters) - OWN[kind] in (0, 2):
         columns, (own, declared) = _units((CONSTANT, *features), (1,) * (len(features) + 1)), _split(kind, parameters)
         unit, most = _many(declared)
         return weights_of(columns, own, unit, most) if kind == WEIGHTS else votes_of(columns, own, most)
     raise InvalidValue("survey: expected a sum that this program knows, with the parameters of its design")
+
+
+def _gradients(features: tuple[str, ...], parameters: tuple[int, ...], many: Sequence[int]) -> GradientSums:
+    names, clip = (CONSTANT, *features), Fraction(parameters[1], parameters[2])
+    return GradientSums(_units(names, (1,) * len(names)), parameters[0], clip, *_many(many))
 
 
 def _split(kind: str, parameters: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -245,7 +284,8 @@ def _many(parameters: Sequence[int]) -> tuple[Unit, int]:
 def unit_of(survey: AskedSurvey) -> Unit:
     """The unit of a survey's sum. Raises `InvalidValue`."""
     shape = shape_of(survey)
-    return PERSON if isinstance(shape, TableSums | TransferredVotes | ScoreSums | ResidualSums) else shape.unit
+    of_persons = TableSums | TransferredVotes | ScoreSums | ResidualSums | CheckSums
+    return PERSON if isinstance(shape, of_persons) else shape.unit
 
 
 def records_of(survey: AskedSurvey) -> Records | None:
@@ -271,6 +311,9 @@ def summed_of(study: Manifest, survey: Survey) -> Summed:
     shape = shape_of(survey)
     if isinstance(shape, TableSums | ScoreSums | ResidualSums):
         return shape
+    if isinstance(shape, CheckSums):
+        columns = tuple(_column(study, column) for column in shape.gradients.columns)
+        return CheckSums(evolve(shape.gradients, columns=columns))
     return evolve(shape, columns=tuple(_column(study, column) for column in shape.columns))
 
 

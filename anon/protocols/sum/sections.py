@@ -163,10 +163,11 @@ class Moments(ExactSums):
 
 @frozen
 class Gradient(ExactSums):
-    """Logistic regression of the label in `rounds`, each from the sum of all members' gradients at the last weights.
+    """Logistic regression of the label in `rounds`, each from the sum of members' gradients at the last weights.
 
     `step` and `momentum` are those of the descent. `clip`: the longest gradient; longer ones are shrunk. The final
-    weights are the mean over the `last` rounds; left out (0), over a third of them.
+    weights are the mean over the `last` rounds; left out (0), over a third of them. Where members have one record each,
+    a few train nothing: a last round is their check of the model.
     """
 
     takes_many: ClassVar[bool] = True
@@ -188,6 +189,8 @@ class Gradient(ExactSums):
         """See `DesignSection`."""
         super().demand(proposal)
         _demand_columns(proposal.features)
+        if proposal.many is None and len(proposal.features) < 2:
+            raise InvalidValue("features: gradient needs two or more; with one, take moments")
 
 
 @frozen
@@ -308,7 +311,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "gradient": {
         "kind": "Logistic regression in rounds, each from a sum of clipped gradients.",
         "epsilon": "Central, at delta 1e-6, of all rounds together: if one teller is honest (spare: two).",
-        "rounds": "Rounds, each with a packet of every member and a window of its own.",
+        "rounds": "Rounds, each with a packet of every member and a window of its own. One more checks the model.",
         "step": "The length of a step.",
         "momentum": "The part of the last step that goes on.",
         "clip": "The longest gradient; longer ones are shrunk.",

@@ -56,13 +56,10 @@ class SumShared:
 
     def exposure(self, design: Layout) -> Charge:
         """The rho of all sums, each with the noise of a single teller: the others' counts for nothing. With a spare a
-        round counts twice, because two pairs can complete it where one teller breaks its word."""
+        round counts twice, because two pairs can complete it where one teller breaks its word. See `roles`."""
         with _declining():
             arrangement = parse_arrangement(design.part)
-            if len(arrangement.sums) != len(design.surveys):
-                raise Malformed("expected a sum for each survey")
-            pairs = zip(design.surveys, arrangement.sums, strict=True)
-            rho = sum(arranged.rho_of(survey, one.sigma_squared, arrangement.most_sums) for survey, one in pairs)
+            rho = arranged.cost_of(design.surveys, arrangement)
             units = {unit_of(survey) for survey in design.surveys}
             if len(units) != 1:
                 raise Malformed("expected sums that all promise about a person, or all about a record")

@@ -11,8 +11,9 @@ from attrs import field
 
 from anon.errors import Malformed
 from anon.protocols.contract import Place
-from anon.protocols.sum.design import GRADIENT, SCALE, descent_of, shape_of
+from anon.protocols.sum.design import CHECK, GRADIENT, SCALE, descent_of, one_in, shape_of
 from anon.protocols.sum.rule import RESIDUALS, residuals, rule_of
+from anon.protocols.vectors.checks import middle
 from anon.protocols.vectors.gradient import DescentState, GradientSums
 from anon.protocols.vectors.residuals import ruled
 from anon.protocols.vectors.rule import Calibration, RuleModel
@@ -71,23 +72,44 @@ def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) ->
     return [read_sum(study, number, documents[place_of(number)]) for number in range(rounds)]
 
 
+def rounds_trained(study: Manifest) -> int:
+    """In how many rounds gradients are summed."""
+    return sum(survey.kind == GRADIENT for survey in study.surveys)
+
+
+def training(study: Manifest, accepted: int) -> int:
+    """How many of so many members have gradients: about all but those that check."""
+    share = one_in(study.surveys)
+    return max(1, round(Fraction(accepted * (share - 1), share))) if share else accepted
+
+
 def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> DescentState:
     """The gradient's weights after these rounds. Raises `Malformed`."""
-    survey, rounds = study.survey(0), len(study.surveys)
+    survey, rounds = study.survey(0), rounds_trained(study)
     shape = shape_of(survey)
     if not isinstance(shape, GradientSums):
         raise Malformed("sums: expected those of gradients")
     standing = descent_of(survey, rounds, 1, Fraction(0)).start(len(shape.columns))
     for summed in sums:
-        gradients, units = shape.heard(summed.values, summed.accepted)
+        gradients, units = shape.heard(summed.values, training(study, summed.accepted))
         standing = descent_of(survey, rounds, units, summed.noise).after(standing, gradients, SCALE)
     return standing
 
 
 def final_weights(study: Manifest, sums: Sequence[RoundSum]) -> tuple[float, ...]:
-    """The weights of the model, the constant's first. Raises `Malformed` before the last round."""
-    standing = standing_after(study, sums)
-    return descent_of(study.survey(0), len(study.surveys), 1, Fraction(0)).final(standing)
+    """The weights of the model, the constant's first. Raises `Malformed` before the last round of gradients."""
+    rounds = rounds_trained(study)
+    standing = standing_after(study, sums[:rounds])
+    return descent_of(study.survey(0), rounds, 1, Fraction(0)).final(standing)
+
+
+def weights_to_check(study: Manifest, sums: Sequence[RoundSum]) -> tuple[int, ...]:
+    """The weights of the model, in units of its own, the constant's less the middle of all scores. Raises `Malformed`.
+    """
+    first, last = sums[0], study.survey(0).parameters[7]
+    constant, *others = standing_after(study, sums[: rounds_trained(study)]).totals
+    between = middle(first.values[0], SCALE, training(study, first.accepted), first.noise)
+    return (constant - last * between, *others)
 
 
 def ruled_after(study: Manifest, sums: Sequence[RoundSum]) -> tuple[Calibration, RuleModel]:
@@ -102,4 +124,6 @@ def told_before(study: Manifest, survey: Survey, sums: Sequence[RoundSum]) -> Se
     none. Raises `Malformed`."""
     if survey.kind == GRADIENT:
         return standing_after(study, sums).weights
+    if survey.kind == CHECK:
+        return weights_to_check(study, sums)
     return ruled_after(study, sums)[1] if survey.kind == RESIDUALS else ()

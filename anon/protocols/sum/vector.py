@@ -15,6 +15,7 @@ from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.parties import classifier_of
 from anon.protocols.sum.rule import rule_of
 from anon.protocols.vectors.averaging import AveragedWeights
+from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.columns import CONSTANT
 from anon.protocols.vectors.gradient import GradientSums
 from anon.protocols.vectors.moments import MomentSums
@@ -46,6 +47,8 @@ def vector_of(
             return moments.vector([{**row, name: 2 * label - 1} for row, label in zip(rows, labels, strict=True)])
         case GradientSums() as gradient if not isinstance(told, RuleModel):
             return gradient.vector(list(zip(rows, labels, strict=True)), told)
+        case CheckSums() as check if not isinstance(told, RuleModel):
+            return check.vector(rows[0], labels[0], told)
         case AveragedWeights() as averaged:
             return averaged.vector(list(zip(rows, labels, strict=True)))
         case TransferredVotes() as votes:

@@ -6,6 +6,7 @@ import { ratio } from "./mechanisms.js";
 export const MODULUS = 4611686018427387897n * 2n ** 66n + 1n;
 const NANO = 10n ** 9n;
 const [MOST_REACH, MOST_WORK, MOST_CELLS, MOST_DRAWN, MOST_ROUNDS, MOST_CORRECTIONS] = [1024n, 2 ** 26, 2 ** 20, 100_000n, 60, 10];
+const LEAST_ONE_IN = 4n;
 const SLACK = [1n, 1n << 25n];
 const FINEST = 2 ** 40;
 export const [CELLS, RULE_SCALE, CLASSIFIERS] = [8, 1024n, 3n];
@@ -129,6 +130,14 @@ function gradient({ features, parameters: [scale, up, down], many }) {
   return { length: columns + (many.record ? 1 : 0), columns, proven: own * (many.record ? many.most ** 2n : 1n), moved: most([4n * norm, own]) };
 }
 
+// Three marks of a member that checks a model.
+function check(survey) {
+  const { length, columns, proven } = gradient(survey);
+  const mark = isqrt(proven / 3n);
+  demand(columns >= 3 && mark >= 1n && !survey.many.told, "design: a check is of one record, with two columns beside the constant");
+  return { length, proven, mark, moved: 8n * mark ** 2n };
+}
+
 function weights({ features, parameters, many }) {
   const [scale, up, down, clipUp, clipDown, normUp, normDown, fewest] = parameters;
   demand(up > 0n && down > 0n && clipDown > 0n && normUp > 0n && normUp <= normDown && scale >= 1n, "design: expected a scale, and ratios");
@@ -158,6 +167,7 @@ function rule({ kind, cards }) {
 
 const KINDS = {
   tables: { own: null, shape: tables }, marginals: { own: null, shape: tables }, moments: { own: 2, shape: moments }, gradient: { own: 8, shape: gradient },
+  check: { own: 9, shape: check },
   weights: { own: 8, shape: weights }, votes: { own: 7, shape: votes }, scores: { own: 0, shape: rule }, residuals: { own: 0, shape: rule },
 };
 
@@ -233,11 +243,15 @@ const FORMS = {
   },
   gradient(study, rounds) {
     const [{ survey }] = rounds;
+    const asked = study.records ? rounds : rounds.slice(0, -1);
     const spelled = ({ survey: { kind, features, cards, m, parameters } }) => String([kind, features, cards, m, parameters]);
-    demand(survey.kind === "gradient" && rounds.length <= MOST_ROUNDS && rounds.every((one) => spelled(one) === spelled(rounds[0])), "design: gradient asks the same in each of at most 60 rounds");
+    demand(survey.kind === "gradient" && asked.length >= 1 && asked.length <= MOST_ROUNDS && asked.every((one) => spelled(one) === spelled(rounds[0])), "design: gradient asks the same in each of at most 60 rounds");
+    const { survey: last } = rounds.at(-1);
+    const checks = last.kind === "check" && last.parameters[8] >= LEAST_ONE_IN && spelled({ survey: { ...last, kind: "gradient", parameters: last.parameters.slice(0, 8) } }) === spelled(rounds[0]);
+    demand(study.records || checks, "design: the last round of gradient is checked by one member in 4 or more");
     const [scale, ...ratios] = survey.parameters;
     demandOnes(survey);
-    demand(scale === 1024n && ratios[6] >= 1n && ratios[6] <= BigInt(rounds.length), "design: expected the scale 1,024, and a last round");
+    demand(scale === 1024n && ratios[6] >= 1n && ratios[6] <= BigInt(asked.length), "design: expected the scale 1,024, and a last round");
     [["clip", 0.01, 100], ["step", 0.001, 100], ["momentum", 0, 0.99]].forEach(([what, low, high], i) => demandRatio(ratios.slice(2 * i, 2 * i + 2), low, high, what));
   },
   averaging(study, [{ survey, shape }]) {
@@ -318,7 +332,8 @@ function demandSums(study, rounds) {
     demand(survey.size === size, `manifest: survey ${i} has packets of another size`);
     return rho;
   });
-  const cost = big(costs);
+  // A member trains or checks.
+  const cost = most([false, true].map((checks) => big(costs.filter((_, i) => (rounds[i].survey.kind === "check") === checks))));
   demand(study.epsilon >= cost, `manifest: declares rho ${study.epsilon} but its surveys cost ${cost}`);
   demand(study.epsilon_per_attribute >= cost, "manifest: declares too small a per-attribute epsilon");
 }

@@ -51,7 +51,7 @@ export function rule(study, sums) {
 }
 
 // The standard normal's chance to lie below a point.
-function normalBelow(point) {
+export function normalBelow(point) {
   if (Math.abs(point) > 8) return Number(point > 0);
   let [term, total] = [point, point];
   for (let odd = 3; Math.abs(term) > 1e-17 * Math.abs(total); odd += 2) total += term *= point ** 2 / odd;

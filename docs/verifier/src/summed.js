@@ -8,7 +8,7 @@ import { scaled } from "./histogram.js";
 import { additiveTables } from "./learn.js";
 import { ratio } from "./mechanisms.js";
 import { alike, coordinatesOf, guessError, invertible, kept, pairsOf, seconds } from "./moments.js";
-import { rule } from "./rule.js";
+import { normalBelow, rule } from "./rule.js";
 
 const [UNIT, LARGEST] = [65536n, 2 ** 53];
 const ABOVE = 1 + 2 ** -40;
@@ -36,7 +36,8 @@ export const linearResult = (study, survey, summed, given) => linearOfSums(study
 
 function linearOfSums(study, survey, sums, given) {
   const [intercept, ...weights] = (LINEAR[survey.kind] ?? (() => demand(false, "of no known sum")))(study, survey, sums, given);
-  const chance = survey.kind === "moments" && !study.records ? chanceOfProducts(survey, sums[0]) : null;
+  let chance = survey.kind === "moments" && !study.records ? chanceOfProducts(survey, sums[0]) : null;
+  if (study.surveys.at(-1).kind === "check") chance = chanceOfAgreement(study.surveys.at(-1), sums.at(-1));
   return { weights: weights.map(bounded), intercept: bounded(intercept), chance, ...linearParts(study, survey) };
 }
 
@@ -91,6 +92,19 @@ function chanceOfProducts(survey, { values, summed, noise }) {
   return chanceOf(seen, [0.02, 0.04, 0.08, 0.16, 0.32]);
 }
 
+// How often noise alone would have had as many who check agree with the model.
+function chanceOfAgreement(survey, { values, summed, noise }) {
+  const mark = Number(shapeOf(survey).mark);
+  const share = Number(survey.parameters[8]);
+  const [label, side, agreed] = values.map((value) => Number(value) / mark);
+  const [n, v] = [summed / share, ratio(...noise) / mark ** 2];
+  if (n < 4 * Math.sqrt(v)) return 1;
+  const [a, b] = [label, side].map((one) => clip((one / n) ** 2 - v / n ** 2, 0, 1));
+  const members = n * Math.max(1 - a, 16 / n) * Math.max(1 - b, 16 / n) + n * (1 - 1 / share) * a * b;
+  const deviation = Math.sqrt(members + v * (1 + a + b) + (v / n + 1) ** 2);
+  return normalBelow(-(agreed - (label * side) / n) / deviation);
+}
+
 // Linear models: the intercept first, then the weights
 
 const LINEAR = {
@@ -98,11 +112,13 @@ const LINEAR = {
     const { parameters, columns } = { ...survey, ...shapeOf(survey) };
     const { many } = shapeOf(survey);
     const [scale, , , step, perStep, momentum, perMomentum, last] = parameters;
+    const rounds = study.surveys.filter((one) => one.kind === "gradient").length;
+    const share = rounds < study.surveys.length ? study.surveys.at(-1).parameters[8] : 0n;
     let standing = { weights: Array(columns).fill(0n), speeds: Array(columns).fill(0n), totals: Array(columns).fill(0n) };
-    sums.forEach(({ values, summed, noise: [up, down] }, round) => {
+    sums.slice(0, rounds).forEach(({ values, summed, noise: [up, down] }, round) => {
       const own = values.slice(0, columns);
       const [members, squares] = [BigInt(summed), own.reduce((all, one) => all + one * one, 0n)];
-      let units = members;
+      let units = share ? nearest(members * (share - 1n), share) || 1n : members;
       if (many.record) units = [nearest(values[columns], scale), members].reduce((a, b) => (a > b ? a : b));
       if (many.record && units > members * many.most) units = members * many.most;
       const left = squares * down - BigInt(columns) * up;
@@ -110,7 +126,7 @@ const LINEAR = {
       const speeds = own.map((entry, i) => nearest(momentum * standing.speeds[i] * factor[1] - factor[0] * entry * perMomentum, perMomentum * factor[1]));
       const edge = UNIT * UNIT;
       const weights = speeds.map((speed, i) => standing.weights[i] + speed).map((one) => (one > edge ? edge : one < -edge ? -edge : one));
-      const counted = BigInt(round) + 1n > BigInt(sums.length) - last;
+      const counted = BigInt(round) + 1n > BigInt(rounds) - last;
       standing = { weights, speeds, totals: counted ? standing.totals.map((one, i) => one + weights[i]) : standing.totals };
     });
     return standing.totals.map((total) => ratio(total, last * UNIT));

@@ -17,7 +17,16 @@ from anon.crypto.sealing_sizes import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.contract import DocumentArrived, Record
-from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, SurveyAnswer, Writing
+from anon.protocols.outgoing import (
+    Answer,
+    Contributing,
+    CutVector,
+    OpenShares,
+    Outgoing,
+    RawVector,
+    SurveyAnswer,
+    Writing,
+)
 from anon.protocols.sortition import keys_survey
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
@@ -36,12 +45,13 @@ _NUMBER = 4
 @frozen
 class SlotRequest:
     """A slot to be filled, and the survey that it drew. `tag` and `drawn`: the packet's tag and the random bytes of its
-    shares or letters; empty for a category."""
+    shares or letters; empty for a category. `read`: what fills it stands on the record; if not, a vector is zeros."""
 
     slot: int
     survey: int
     tag: bytes = b""
     drawn: bytes = field(default=b"", repr=False)
+    read: bool = True
 
 
 @frozen
@@ -81,6 +91,11 @@ def made(told: Making, manifest: Manifest) -> bytes:
     asked = [(place.slot, place.survey) for place in told.places if not manifest.survey(place.survey).written]
     record = snapshot_of(manifest, told.answers).record
     found = {answer.slot: answer for answer in part_of(manifest).answers(manifest, record, asked, told.documents)}
+    found |= {
+        place.slot: Contributing(place.slot, place.survey, RawVector([0] * manifest.survey(place.survey).m))
+        for place in told.places
+        if place.slot in found and not place.read
+    }
     entries = written_by(told, manifest, record)
     entries |= {place.slot: _entry(manifest, place, found[place.slot]) for place in told.places if place.slot in found}
     return encode([[bytes([place.slot]), *entries[place.slot]] for place in told.places])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from anon.ldp import RandomBytes
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
-from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.design import CHECK, one_in, shape_of
 from anon.protocols.sum.parties import GIVEN, VOTES
 from anon.protocols.sum.shared import SumShared
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, told_before
@@ -70,6 +70,11 @@ class SumPart:
         arrangement = arrangement_of(manifest)
         return len(arrangement.groups) * arrangement.prio3(arrangement.sums[survey.survey]).randomness_size
 
+    def takes_part(self, manifest: Manifest, survey: Survey, lot: bytes) -> bool:
+        """See `SharingPart`. Who checks the model does not train it."""
+        share = one_in(manifest.surveys)
+        return not share or checks(lot, share) is (survey.kind == CHECK)
+
     def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
     ) -> OpenShares:
@@ -93,6 +98,11 @@ class SumPart:
             for closed in seals(quorum.arrangement, quorum.occasion(occasion), tag)
         ]
         return sealed(shares, closing)
+
+
+def checks(lot: bytes, share: int) -> bool:
+    """True of one lot in so many."""
+    return int.from_bytes(lot, "big") * share >> 8 * len(lot) == 0
 
 
 def measurement(survey: Survey, values: Sequence[int]) -> list[int]:

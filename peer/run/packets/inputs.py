@@ -14,7 +14,7 @@ from anon.study.manifest import Manifest, Window
 from anon.values import frozen
 from peer.data.evaluate import missing
 from peer.data.making.content import Making, SlotRequest
-from peer.protocols.contract import Correspondence, CorrespondingPart, part_of
+from peer.protocols.contract import Correspondence, CorrespondingPart, SharingPart, part_of
 from peer.release import SlotRandomness
 from peer.rules.study_secrets import StudySecrets
 from peer.run.plan import Slots
@@ -44,9 +44,11 @@ class PacketInputs:
         return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
     def reads(self, survey: int) -> bool:
-        """False for what is written on no record. A written survey that costs nothing reads none, whatever its part
-        says: no manifest has anything leave uncharged."""
+        """False for what stands on no record. A written survey that costs nothing reads none, whatever its part says:
+        no manifest has anything leave uncharged."""
         asked, known = self.manifest.survey(survey), self.known
+        if asked.exact and isinstance(sharing := part_of(self.manifest), SharingPart):
+            return sharing.takes_part(self.manifest, asked, self.secrets.lot)
         if not asked.pseudonymous:
             return bool(asked.epsilon) or not asked.written
         part = part_of(self.manifest)
@@ -54,11 +56,15 @@ class PacketInputs:
             return False
         return part.reads(self.manifest, asked, known.tag, known.pages)
 
+    def by_child(self, survey: int) -> bool:
+        """False for letters that stand on no record."""
+        return self.manifest.survey(survey).exact or self.reads(survey)
+
     def begun(self, answers: bytes | None = None) -> MakingStart:
-        """The random bytes of every slot that stands on the record, and what a child is told of them."""
-        reading = [(slot, survey) for slot, survey in self.slots if self.reads(survey)]
-        draws = {slot: self.drawn(slot, survey, answers) for slot, survey in reading}
-        places = tuple(self.place(slot, survey, draws[slot]) for slot, survey in reading)
+        """The random bytes of every slot that a child fills, and what it is told of them."""
+        filled = [(slot, survey) for slot, survey in self.slots if self.by_child(survey)]
+        draws = {slot: self.drawn(slot, survey, answers) for slot, survey in filled}
+        places = tuple(self.place(slot, survey, draws[slot]) for slot, survey in filled)
         given = missing(self.manifest) if answers is None else answers
         return MakingStart(draws, self.told(places, given))
 
@@ -73,7 +79,8 @@ class PacketInputs:
         if not asked.exact and not asked.written:
             return SlotRequest(slot, survey)
         tag = pseudonym(self.credential, tag_context(self.manifest, slot))
-        return SlotRequest(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
+        drawn = draw(part_of(self.manifest).random_size(self.manifest, asked))
+        return SlotRequest(slot, survey, tag, drawn, self.reads(survey))
 
 
 @frozen

@@ -105,7 +105,7 @@ def unread_letters(inputs: PacketInputs) -> tuple[list[Writing], dict[int, SlotR
     """The letters of a window that stand on no record, and the random bytes that finish them."""
     wishes, draws = list[Writing](), dict[int, SlotRandomness]()
     for slot, survey in inputs.slots:
-        if inputs.reads(survey):
+        if inputs.by_child(survey):
             continue
         draw = draws[slot] = inputs.drawn(slot, survey, inputs.secrets.letters)
         first = survey == keys_survey(inputs.manifest)

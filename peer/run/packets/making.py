@@ -21,7 +21,7 @@ from attrs import evolve, field
 
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
-from anon.protocols.outgoing import Outgoing, Writing
+from anon.protocols.outgoing import CutVector, Outgoing, Writing
 from anon.protocols.sortition import has_board, has_letters
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
@@ -85,6 +85,8 @@ def released(
             missed.append(wish.slot)
             continue
         ready = _letters().seated(inputs, wish) if isinstance(wish, Writing) else wish
+        if isinstance(ready, CutVector):
+            ready = evolve(ready, read=inputs.reads(ready.survey))
         made_of = release(inputs.manifest.study_id, inputs.manifest, ready, inputs.credential, draws[wish.slot])
         packets.append(ScheduledPacket(made_of, send_at))
     return packets, missed

@@ -16,7 +16,7 @@ from anon.protocols.contract import Record
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.arranged import fewest
-from anon.protocols.sum.design import shape_of
+from anon.protocols.sum.design import one_in, roles, shape_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.sum.vector import vector_of
 from anon.sharing.arrangement import parse_entry
@@ -37,6 +37,7 @@ from tests.support.sums import (
     document,
     entry,
     manifest_of,
+    many,
     sum_study,
     tellers,
 )
@@ -69,8 +70,47 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
         sums.append(
             GaussianSum(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), one.sigma_squared)
         )
-    assert charge.amount == sum(one.rho for one in sums) == sum(survey.epsilon for survey in study.surveys)
-    assert delta_of(sums, 10**9) <= Decimal("1e-6") < delta_of(sums, 99 * 10**7)
+    each = [[sums[at] for at in places] for places in roles(study.surveys)]
+    assert charge.amount == max(sum(one.rho for one in role) for role in each)
+    assert [survey.epsilon for survey in study.surveys] == [one.rho for one in sums]
+    for role in each:
+        assert delta_of(role, 10**9) <= Decimal("1e-6") < delta_of(role, 99 * 10**7)
+
+
+@pytest.mark.parametrize(("keys", "expected"), [("", [[0, 1, 2], [3]]), (many(), [[0, 1, 2]])])
+def test_a_member_loses_what_its_role_costs_and_no_more(keys: str, expected: list[list[int]]) -> None:
+    """Where a spare can make a round's sum twice, both roles count twice."""
+    study = manifest_of(GRADIENT, keys=keys)
+    assert roles(study.surveys) == expected
+    costs = [sum(study.surveys[at].epsilon for at in places) for places in expected]
+    assert charge_of(study).amount == max(costs) and min(costs) > 0.99 * max(costs)
+    assert protocol_of(study).promised(study) <= 10**9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("minimum", "epsilon", "share"), [
+    (4, "1.0", 4), (1000, "1.0", 4), (2000, "1.0", 5), (5000, "1.0", 12), (5000, "0.25", 4), (5000, "16.0", 42),
+])
+def test_a_quarter_checks_at_most_and_fewer_of_many(minimum: int, epsilon: str, share: int) -> None:
+    text = sum_study(GRADIENT.replace("1.0", epsilon), minimum=minimum).replace("maximum = 1000", "maximum = 9000")
+    study = resolve(parse_proposal(text), KEYS, 1_800_000_000)
+    assert one_in(study.surveys) == share
+    assert protocol_of(study).odds(study)[1].startswith(f"One member in {share}, drawn beforehand, sends no such")
+
+
+def test_a_gradient_of_another_form_is_refused() -> None:
+    study = manifest_of(GRADIENT)
+    check = study.surveys[3]
+    for crafted in (
+        evolve(check, parameters=(*check.parameters[:-1], 3)),
+        evolve(check, parameters=(512, *check.parameters[1:])),
+        evolve(study.surveys[0], survey=3, round=3),
+        evolve(check, cards=(1, 2)),
+    ):
+        with pytest.raises(Malformed, match="checked by one member in 4 or more"):
+            check_study(evolve(study, surveys=(*study.surveys[:3], crafted)))
+    with pytest.raises(Malformed, match="gradient needs two or more; with one, take moments"):
+        resolve(evolve(proposal := parse_proposal(sum_study(GRADIENT)), features=proposal.features[:1]), KEYS, 1)
 
 
 @pytest.mark.slow
@@ -80,7 +120,7 @@ def test_the_columns_and_blocks_are_those_of_the_file() -> None:
     assert moments.surveys[0].m == 4 * 5 // 2 and moments.surveys[0].parameters == (4 * 16**2, 16)
     assert sleep.surveys[0].features == ("age", "sleep") and sleep.surveys[0].cards == (16, 32)
     assert sleep.surveys[0].parameters == (16**2 * (1 + 1 + 4), 0) and sleep.surveys[0].m == 6
-    assert [survey.m for survey in gradient.surveys] == [3] * 3
+    assert [survey.m for survey in gradient.surveys] == [3] * 4
     rule = manifest_of(RULE)
     assert [(one.kind, one.m, one.cards) for one in rule.surveys] == [
         ("scores", 8, (4, 3, 4)), ("residuals", 8, (4, 3, 4)), ("residuals", 8, (4, 3, 4)),
@@ -95,9 +135,9 @@ def test_the_columns_and_blocks_are_those_of_the_file() -> None:
 def test_a_gradient_has_a_window_of_its_own_for_each_round() -> None:
     study = manifest_of(GRADIENT)
     opens = [survey.window.opens for survey in study.surveys]
-    assert opens == [study.timetable.settled + number * 4200 for number in range(3)] and study.packets == 3
+    assert opens == [study.timetable.settled + number * 4200 for number in range(4)] and study.packets == 4
     assert study.timetable.ends == study.surveys[-1].window.closes + 600
-    assert manifest_of(GRADIENT.replace("3", "60")).packets == 60
+    assert manifest_of(GRADIENT.replace("3", "60")).packets == 61
 
 
 def test_sizes_are_those_of_real_documents_and_packets() -> None:
@@ -296,7 +336,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
     for design, leaves in ((TABLES, "each of 3 tables"), (MOMENTS, "10 numbers"), (GRADIENT, "leave 3 times")):
         study = manifest_of(design)
         part = protocol_of(study)
-        lines = part.odds(study)
+        lines = [line for line in part.odds(study) if not line.startswith("One member in")]
         assert leaves in lines[0]
         assert "2 shares, one for each teller: “clinic” and “students”" in lines[1]
         assert "keeps to epsilon 1, but for one chance in a million, if at least one of them is honest" in lines[2]
@@ -306,7 +346,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
             "tell who you are."
         )
         (kind,) = part.packet_kinds(study)
-        assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
+        assert kind.picture is None and [line.text for line in kind.lines] == [*part.odds(study)]
         assert "“clinic” and “students” add them up" in part.summary(study)
         assert "tellers run on the aggregator's own computer, as in a trial" in lines[5]
     three = manifest_of(TABLES, tellers(("a", "b", "c")))

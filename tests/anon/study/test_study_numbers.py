@@ -170,4 +170,4 @@ def test_the_longest_schedule_is_one_that_a_manifest_has() -> None:
     plain = tomllib.loads(text)
     longest = changed(plain, ("schedule",), dict.fromkeys(plain["schedule"], spelled(LONGEST_DURATION)))
     proposal = parse_proposal("".join(f"{key} = {spelled_as_toml(one)}\n" for key, one in longest.items()))
-    assert len(resolve(proposal, KEYS, 1_800_000_000).windows) == 60
+    assert len(resolve(proposal, KEYS, 1_800_000_000).windows) == 61
