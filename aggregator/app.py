@@ -23,23 +23,14 @@ from aggregator.rules.lifecycle import OVER, Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
-from aggregator.store.duplicate_home import (
-    TOKEN_BYTES,
-    RestoredWord,
-    demand_here,
-    demand_known,
-    keep_served,
-    last_served,
-    settled,
-)
+from aggregator.store.duplicate_home import RestoredWord, demand_alone, demand_here, settled
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import Home, open_home
 from aggregator.store.lists import ListStore
 from aggregator.store.migrations import upgrade_home
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock, Progress, StudyStore
-from aggregator.study.carry import carry
-from aggregator.study.effects import erase_unread
+from aggregator.study.carry import carry, erase_due
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
 from aggregator.study.status import CLOSED, StudyStatus, status_of, status_unread
@@ -54,7 +45,6 @@ from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
-from anon.storage.home import RESTORED
 from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, TellerPlace
@@ -261,17 +251,9 @@ class AggregatorApp:
                         tasks.create_task(self._keep_ticking())
 
     async def _demand_alone(self, known: int) -> None:
-        here = self.home.path
-        demand_here(here)
-        original = await self._database.is_original(last_served(here))
-        if not original or (here / RESTORED).exists():
-            now = self._tools.now()
-            lacking = [live.study for live in self.studies() if live.may_lack(now)]
-            demand_known(here if original else self._database.place, known, lacking)
-        if self._database.shared:
-            token = self._random_bytes(TOKEN_BYTES)
-            await self._database.mark_served(token)  # first: the database has a token that no home lost
-            keep_served(here, token)
+        now = self._tools.now()
+        lacking = [live.study for live in self.studies() if live.may_lack(now)]
+        await demand_alone(self.home.path, self._database, known, lacking, self._random_bytes)
 
     def _demand_named(self, served: tuple[str, ...]) -> None:
         going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in OVER]
@@ -288,7 +270,8 @@ class AggregatorApp:
         waits for another: no study is carried on twice at a time.
         """
         async with self._ticking:
-            await self._erase_unread()
+            for study in await erase_due(self._tools, dict(self._unread)):
+                del self._unread[study]
             await self._load()
             await asyncio.gather(*(carry(live) for live in self.studies()))
             self._keep_faults()
@@ -385,15 +368,6 @@ class AggregatorApp:
                 if not self.home.secrets_path(progress.study).exists():
                     self._keyless.add(progress.study)
                 tell(f"study {progress.study.hex()[:8]}", fault, error)
-
-    async def _erase_unread(self) -> None:
-        """A study that cannot be read is erased all the same, once its retention has passed."""
-        now, steady = self._tools.now(), time.monotonic()
-        for progress, fault in list(self._unread.values()):
-            if fault.is_due(now, steady):
-                with suppress(Exception):  # `_load` meets it next, and tells it
-                    if await erase_unread(self._tools, progress):
-                        del self._unread[progress.study]
 
     def _keys_elsewhere(self) -> bool:
         """True if keys of a study are not in this home; they may be in a copy of it on another machine."""

@@ -13,10 +13,11 @@ Peers that see both stories stop and keep the proof (docs/protocol.md).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
 
+from aggregator.store.database import Database
 from anon.errors import Refused, Unreachable
 from anon.route import Route
 from anon.storage.durable import KeptFile, reading
@@ -77,6 +78,21 @@ def demand_known(place: object, known: int, lacking: Sequence[bytes]) -> None:
     if lacking:
         _LOG.warning("studies %s: what came after the backup is lost, and missing in their results", named)
     _LOG.warning("%s: served though restored from a backup; another copy must never be served again", place)
+
+
+async def demand_alone(
+    here: Path, database: Database, known: int, lacking: Sequence[bytes], random_bytes: Callable[[int], bytes]
+) -> None:
+    """Raises `Refused` for a home that was moved, and for what was restored (`demand_known`). Both know from now on
+    that this home is served."""
+    demand_here(here)
+    original = await database.is_original(last_served(here))
+    if not original or (here / RESTORED).exists():
+        demand_known(here if original else database.place, known, lacking)
+    if database.shared:
+        token = random_bytes(TOKEN_BYTES)
+        await database.mark_served(token)  # first: the database has a token that no home lost
+        keep_served(here, token)
 
 
 def last_served(home: Path) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from time import monotonic
 
-from aggregator.rules.faults import Superseded, repeated, tell, tell_end
-from aggregator.study.effects import advance, erase_stuck
-from aggregator.study.live import LiveStudy
+from aggregator.rules.faults import Fault, Superseded, repeated, tell, tell_end
+from aggregator.store.studies import Progress
+from aggregator.study.effects import advance, erase_stuck, erase_unread
+from aggregator.study.live import LiveStudy, Tools
 from aggregator.study.sums import finish_tellers
 
 
@@ -21,6 +23,17 @@ async def carry(live: LiveStudy) -> None:
     if live.fault is not None:
         await _trying(live, erase_stuck)
     await finish_tellers(live)
+
+
+async def erase_due(tools: Tools, unread: Mapping[bytes, tuple[Progress, Fault]]) -> list[bytes]:
+    """The studies that could not be read, and were erased all the same: their retention has passed. Raises nothing:
+    where a study is read next, whatever keeps it from that is told."""
+    now, steady, erased = tools.now(), monotonic(), list[bytes]()
+    for study, (progress, fault) in unread.items():
+        if fault.is_due(now, steady):
+            with suppress(Exception):
+                erased += [study] if await erase_unread(tools, progress) else []
+    return erased
 
 
 async def _look_again(live: LiveStudy) -> bool:
