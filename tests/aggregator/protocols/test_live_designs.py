@@ -144,7 +144,7 @@ async def _audited(aggregator: AggregatorApp, manifest: Manifest) -> None:
     assert result.ok and result.model_checked and result.packets == PEOPLE
     model = _model(next(bodies[one.head.number] for one in live.chain if one.head.kind == "model"))
     report = next(bodies[one.head.number] for one in live.chain if one.head.kind == "report").decode()
-    assert ("is what staff declared beforehand of 2 features" in report) is (model.belief is not None)
+    assert ("follow from what staff declared beforehand of 2 features" in report) is (model.belief is not None)
     assert (model.belief is not None) is any(one.kind == "score" for one in manifest.surveys)
     assert [table.features for table in model.tables] == [("age",), ("cups",)]
     assert 0 < model.base_rate < 1

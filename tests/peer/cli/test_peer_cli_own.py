@@ -112,8 +112,8 @@ def test_a_prediction_by_a_declared_rule_says_how_much_was_heard(command: Comman
     file = tmp_path / "told.json"
     file.write_text(json.dumps(MODEL | {"belief": belief}))
     told = " ".join(command("predict", file).err.split())
-    assert "88 % is what staff declared beforehand of 2 features" in told
-    assert "12 % comes from the answers of 90 members" in told
+    assert "88 % follow from what staff declared beforehand of 2 features" in told
+    assert "12 % from the answers of 90 members" in told
     assert "about 1,600 could" in told or "about 1600 could" in told
     file.write_text(json.dumps(MODEL | {"belief": belief | {"contradicted": True, "against": 0.001}}))
     assert "The answers contradict what was declared." in " ".join(command("predict", file).err.split())
