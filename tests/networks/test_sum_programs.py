@@ -21,13 +21,13 @@ KILLS = {
     AGGREGATOR: (f"{RELAYED}:2",),
 }  # fmt: skip
 TELLERS = Plan(
-    gradient(2), 12, 2, 60, 40, 30, returning=True,
+    gradient(1), 12, 2, 60, 40, 30, returning=True,
     points={"students": ("before-commit-of-noisy-share",), "clinic": ("after-commit-of-noisy-share:2",)},
 )  # fmt: skip
-KILLED_AGGREGATOR = Plan(gradient(2), 12, 2, 60, 40, 30, {AGGREGATOR: (RELAYED, LATE)}, returning=True)
+KILLED_AGGREGATOR = Plan(gradient(1), 12, 2, 60, 40, 30, {AGGREGATOR: (RELAYED, LATE)}, returning=True)
 RULE = Plan(rule(1), 12, 2, 60, 40, 30, {"students": ("before-commit-of-noisy-share",)}, returning=True)
-MANY = Plan(gradient(3), 200, 4, 90, 60, 40, KILLS, returning=True)
-THROUGH_TOR = Plan(gradient(3), 60, 2, 100, 90, 60, KILLS, returning=True, tor=True, wall=True)
+MANY = Plan(gradient(2), 200, 4, 90, 60, 40, KILLS, returning=True)
+THROUGH_TOR = Plan(gradient(2), 60, 2, 100, 90, 60, KILLS, returning=True, tor=True, wall=True)
 
 
 @pytest.mark.parametrize("plan", [

@@ -6,14 +6,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import product
 from pathlib import Path
+from sqlite3 import connect
 
 from attrs import define, field
 
 from aggregator.rules.acceptance import OpenedPacket, PacketRules, open_packet
 from aggregator.store.home import open_home
 from anon.protocols.contract import Record
+from anon.protocols.sum.design import roles
 from anon.protocols.sum.parties import GIVEN
 from anon.protocols.sum.standing import arrangement_of, read_sums, told_before
 from anon.protocols.sum.vector import vector_of
@@ -22,6 +25,7 @@ from anon.sharing.statements import parse_list
 from anon.wire.packets import Occasion, PublishedPacket
 from peer.data.evaluate import evaluated
 from peer.store.home import PeerHome
+from peer.store.records import COVER_FROM
 from tests.support.sum_programs import AGGREGATOR, SumStudy
 from tests.support.sums import NAMES
 from tests.support.views import found, held, kept, of_integers
@@ -138,6 +142,8 @@ class Evidence:
         survey = manifest.surveys[turn]
         sums = read_sums(manifest, documents, turn) if manifest.protocol == "sum" else []  # others have pages
         told = told_before(manifest, survey, sums)
+        if manifest.protocol == "sum" and not self._costs(peer).get(turn):
+            return [0] * survey.m
         return vector_of(manifest, survey, self._record(peer), told, documents.get(GIVEN, b""))
 
     def secrets(self, turn: int, peer: int) -> dict[str, bytes]:
@@ -191,6 +197,12 @@ class Evidence:
             self.records[peer] = snapshot.record
         return self.records[peer]
 
+    def _costs(self, peer: int) -> dict[int, int]:
+        """By slot, the charge of each packet that a peer made: none of one that is of the other role."""
+        (folder,) = self.study.folder.glob(f"peers-*/{peer}")
+        with closing(connect(PeerHome(folder).store_path)) as store:
+            return dict(store.execute("SELECT slot, epsilon FROM outbox WHERE slot < ?", (COVER_FROM,)))
+
     def _demand_settled(self, one: dict[str, object]) -> None:
         """Each packet that was listed is found again by its peer, and costs what it says; no reservation is left.
 
@@ -199,8 +211,11 @@ class Evidence:
         manifest, peer = self.study.manifest, one["peer"]
         assert isinstance(peer, int) and isinstance(one["spent"], int) and isinstance(one["slots"], list)
         sent = [turn for turn in range(self.rounds) if peer in self.left[turn].values()]
-        made = sum(manifest.surveys[turn].epsilon for turn in sent)
-        assert made <= one["spent"] <= manifest.epsilon
+        paid = self._costs(peer) if manifest.protocol == "sum" else {at: manifest.surveys[at].epsilon for at in sent}
+        charged = {turn for turn, cost in paid.items() if cost}
+        assert any(charged <= {*places} for places in roles(manifest.surveys)), "a peer has one role"
+        assert all(paid[turn] == manifest.surveys[turn].epsilon for turn in charged)
+        assert sum(paid[turn] for turn in sent) <= one["spent"] <= manifest.epsilon
         if peer in self.study.plan.gone:
             assert one["state"] != "finished", one
             return

@@ -73,9 +73,10 @@ def test_damaged_answers_of_records_are_none_and_records_of_another_form_are_ref
             Snapshot(1, {"age": None}, None, (row,))  # type: ignore[arg-type]
 
 
-def test_the_seed_of_the_draw_is_kept_with_the_secrets_and_is_of_one_study() -> None:
+def test_the_seed_of_the_draw_and_the_lot_are_kept_with_the_secrets_and_are_of_one_study() -> None:
     drawn = iter(bytes([number]) * 4096 for number in range(1, 200))
     first, second = (fresh((64, 96), "code", lambda size: next(drawn)[:size]) for _ in range(2))
     again = type(first).from_bytes(first.to_bytes())
     assert again.records_seed == first.records_seed != second.records_seed and len(first.records_seed) == 32
-    assert all(first.records_seed not in one for one in first.drawn)
+    assert again.lot == first.lot != second.lot and len({first.lot, first.records_seed}) == 2 and len(first.lot) == 32
+    assert all(secret not in one for one in first.drawn for secret in (first.records_seed, first.lot))
