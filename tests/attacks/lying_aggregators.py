@@ -227,7 +227,7 @@ def _(rng: Random) -> Forge:
 @told("more vectors than members in one round's sum")
 def _(rng: Random) -> Forge:
     forge = fresh(rng, "gradient")
-    forge.send(forge.ghosts(rng.randint(1, 4)), [rng.randrange(3)])
+    forge.send(forge.ghosts(rng.randint(1, 4)), [rng.randrange(len(forge.manifest.slots))])
     return forge.finish()
 
 
@@ -532,10 +532,11 @@ def _(rng: Random) -> Forge:
 @told("a list that names a tag twice")
 def _(rng: Random) -> Forge:
     forge = fresh(rng, *SUMS)
-    tags = {slot: sorted(one.token[:48] for one in forge.packets if one.slot == slot) for slot in range(3)}
+    slots = range(len(forge.manifest.slots))
+    tags = {slot: sorted(one.token[:48] for one in forge.packets if one.slot == slot) for slot in slots}
     forge.lists = {slot: tuple(own) for slot, own in tags.items()}
     forge.finish()
-    number = rng.randrange(len(forge.manifest.slots))
+    number = rng.choice(slots)
     return resummed(forge, number, (tags[number][0], *tags[number]))
 
 
