@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Charge, Measure, Unit
+from anon.protocols.contract import DeclaredPart
 from anon.protocols.cost_words import TENFOLD, epsilon_of
+from anon.protocols.models.belief import starting
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.tellers import tellers_of
@@ -34,14 +36,16 @@ SOURCE = say("Where your file comes from")
 class ConsentWords:
     """The sentences of each part, in the order of the page.
 
-    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `missing`
-    says what leaves without an owner's answers. `visible` stands out between `own` and `decide_by`. `asked` leads to
-    the questions: name, sentence and expected direction. `warning` stands out below the cost.
+    `leaves` has the odds behind it, or where answers are perturbed a `picture` of people who answer alike. `declared`
+    says how much of a model staff declared. `missing` says what leaves without an owner's answers. `visible` stands out
+    between `own` and `decide_by`. `asked` leads to the questions: name, sentence and expected direction. `warning`
+    stands out below the cost.
     """
 
     leaves: Sentence
     picture: Picture | None
     odds: tuple[Sentence, ...]
+    declared: tuple[Sentence, ...]
     missing: tuple[Sentence, ...]
     added_up: tuple[Sentence, ...]
     own: Sentence
@@ -65,6 +69,7 @@ def consent_words(study: Manifest) -> ConsentWords:
         leaves=_noisy(study.packets) if drawn is not None else protocol.summary(study),
         picture=drawn,
         odds=() if drawn is not None else protocol.odds(study),
+        declared=declared(study),
         missing=where_missing(study),
         added_up=to_check(arrangement.has_spare) if arrangement is not None else (),
         own=own,
@@ -89,6 +94,14 @@ def _noisy(packets: int) -> Sentence:
         "proof.",
         packets,
     )
+
+
+def declared(study: Manifest) -> tuple[Sentence, ...]:
+    """How much of the model staff declared, and when answers show that it is wrong; nothing of any other model."""
+    protocol = protocol_of(study)
+    enough = protocol.enough(study) if isinstance(protocol, DeclaredPart) else None
+    features = sum(bool(feature.expects) for feature in study.features)
+    return () if enough is None else (starting(features, enough),)
 
 
 def where_missing(study: Manifest) -> tuple[Sentence, ...]:

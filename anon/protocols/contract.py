@@ -183,6 +183,15 @@ class CentralPart(SharedPart, Protocol):
 
 
 @runtime_checkable
+class DeclaredPart(SharedPart, Protocol):
+    """The shared part of a protocol with models that start from what staff declared."""
+
+    def enough(self, study: Manifest) -> int | None:
+        """From about how many members on answers show that the declaration is wrong as a whole: the one figure of
+        consent, forecast and report. None where a model starts from answers alone."""
+
+
+@runtime_checkable
 class GivenPart(SharedPart, Protocol):
     """The shared part of a protocol that reads given documents."""
 

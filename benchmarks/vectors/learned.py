@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from aggregator.audit.likeness import alike, read_result
-from aggregator.protocols.histogram.cohorts import tally_cohorts
-from aggregator.protocols.histogram.ensemble import Subject, learn
+from aggregator.protocols.histogram.cohorts import learn_cohorts, tally_cohorts
+from aggregator.protocols.histogram.ensemble import Subject
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import learned_from
 from anon.crypto.nacl import SigningKey
 from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
+from anon.protocols.histogram.asked import SCORE, asks_label
 from anon.protocols.histogram.thresholds import known_shares, study_cuts
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import summed_of
@@ -25,11 +26,12 @@ from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.protocols.vectors.residuals import ScoreSums
 from anon.study.manifest import Manifest, Survey
 from benchmarks.vectors.made import Case, Kind, Plain, Stream
-from benchmarks.vectors.study import PUBLISHED, frame
+from benchmarks.vectors.study import PUBLISHED, SEX, frame
 
 _EXPECTING = {"cuts = [30, 50]": "cuts = [30, 50]\nexpects = 1", "cuts = [6]": "cuts = [6]\nexpects = -1"}
 _LEARNING = '[learning]\nclassifier = "additive"\nscore_share = 0.2\nbase_rate = 0.4\n'
 _ONE = '[design]\nkind = "one-packet"\nepsilon = 2.0\n'
+_RULE = 'asks = "rule"\n[learning]\nclassifier = "additive"\nscore_share = 0\n'
 COUNTED = {
     "soft": _ONE,
     "soft pairs": _ONE + "subset_size = 2\n",
@@ -40,7 +42,10 @@ COUNTED = {
     "additive, declared": _ONE + _LEARNING,
     "bits": _ONE + 'asks = "bits"\n[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3\n',
     "bits, declared": _ONE + 'asks = "bits"\n[learning]\nclassifier = "additive"\nscore_share = 0\n',
+    "local rule, declared": _ONE + _RULE,
+    "local rule, declared but for one": _ONE + f"{_RULE}base_rate = 0.2\n{SEX}",
 }
+_UNANSWERED = ("soft", "additive", "bits", "local rule, declared")
 SUMMED = {
     "tables": 'kind = "tables-sum"\nepsilon = 1.0',
     "tables of a pair": 'kind = "tables-sum"\nepsilon = 4.0\npairs = [["age", "sleep"]]',
@@ -112,19 +117,32 @@ def _counted() -> Kind:
     for name in COUNTED:
         manifest, _ = manifest_of(name)
         shared[f"manifest {name}"] = manifest.to_bytes()
-        for members in (0, 40, 3000) if name in ("soft", "additive", "bits") else (40, 3000):
-            drawn, title = Stream(f"counts {name} {members}"), f"{name}, {members} answers"
-            counts = {str(one.survey): _answers(one, members, drawn) for one in manifest.surveys}
-            shared[title] = counts
-            asked = {"manifest": f"@manifest {name}", "counts": f"@{title}"}
-            cases += cases_of(title, asked, counted_model(manifest.to_bytes(), counts))
+        for members in (0, 40, 3000) if name in _UNANSWERED else (40, 3000):
+            drawn = Stream(f"counts {name} {members}")
+            counts = {str(one.survey): _answers(one, members, drawn) for one in manifest.surveys if asks_label(one)}
+            ways = _ways(manifest, counts) if members == 40 else {"": counts}
+            for way, told in ways.items():
+                title = f"{name}, {members} answers{way}"
+                shared[title] = told
+                asked = {"manifest": f"@manifest {name}", "counts": f"@{title}"}
+                cases += cases_of(title, asked, counted_model(manifest.to_bytes(), told))
     about = "A model and what was counted: of each survey the number of reports and how many support each category, "
     return Kind("learned-counts", about + "of reports that train and of those that only score.", tuple(cases), shared)
 
 
+def _ways(manifest: Manifest, counts: Counts) -> dict[str, Counts]:
+    """The counts, and of a declared rule also such as say nothing of its score, and such as contradict it."""
+    found = {"": counts}
+    for survey in (str(one.survey) for one in manifest.surveys if one.kind == SCORE):
+        [[n, minus, plus]] = counts[survey]
+        found[", noise"] = {**counts, survey: [[n, n // 2, n - n // 2]]}
+        found[", turned"] = {**counts, survey: [[n, plus, minus]]}
+    return found
+
+
 def _answers(survey: Survey, members: int, drawn: Stream) -> list[list[int]]:
     """Reports that lean towards the last categories."""
-    parts = 1 if survey.kind == "bit" else 2
+    parts = 2 if survey.kind == "histogram" else 1
     return [_support(survey, members // (1 + 3 * part), drawn) for part in range(parts)]
 
 
@@ -144,14 +162,14 @@ def counted_model(manifest: bytes, counts: Counts) -> str:
 def _counted_model(manifest: bytes, counts: str) -> str:
     study, told = PROTOCOLS.manifest(manifest), json.loads(counts)
     tallies = {
-        one.survey: np.array(rows[0] if one.kind == "bit" else rows, dtype=np.int64)
-        for one, rows in ((one, told[str(one.survey)]) for one in study.surveys)
+        one.survey: np.array(rows if one.kind == "histogram" else rows[0], dtype=np.int64)
+        for one, rows in ((one, told[str(one.survey)]) for one in study.surveys if asks_label(one))
     }
     cohorts = tally_cohorts(study, tallies)
     subject = Subject(
         study.study_id.hex(), study.title, study.label, study.features, study_cuts(study, {}), known_shares(study, {})
     )
-    learned = learn(subject, cohorts.train, cohorts.score, study.learning, False, cohorts.bits)
+    learned = learn_cohorts(study, subject, cohorts, False)
     return learned.telling().model.to_json()
 
 

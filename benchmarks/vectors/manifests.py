@@ -52,6 +52,38 @@ def _twice(items: list[Any]) -> list[Any]:
     return [*items, items[0]]
 
 
+_ONCE = "a rule asks for its middle, a side and a score, once each"
+_ABOUT_DECLARED = "a rule is about all features with a direction, in their order"
+
+
+def _summing(*bins: int) -> Callable[[_Table], _Table]:
+    """Adds numbers with so many bins to a rule. Without a common divisor they make many sums."""
+
+    def change(plain: _Table) -> _Table:
+        age = plain["features"][1]
+        more = [{**age, "name": f"age{own}", "cuts": [20.0 + at for at in range(own - 1)]} for own in bins]
+        for survey in plain["surveys"][:3]:
+            survey["features"] += [feature["name"] for feature in more]
+            survey["cards"] += [len(feature["cuts"]) + 2 for feature in more]
+        return {**plain, "features": [*plain["features"], *more]}
+
+    return change
+
+
+def _sought(plain: _Table) -> _Table:
+    """Two bins of a rule's number, whose cut the last bit about it finds."""
+    plain["features"][1] |= {"cuts": [], "bins": 2}
+    asked = [survey for survey in plain["surveys"] if "age" in survey["features"]]
+    for survey in asked:
+        survey["cards"][-1] = 3
+        if survey["kind"] == "bit":
+            survey["parameters"] = survey["parameters"][:4]
+            survey["parameters"][1:] = [0, 1, 1]
+    asked[-1] |= {"kind": "quantile", "cards": [2], "window": plain["surveys"][0]["window"]}
+    del asked[-1]["parameters"]
+    return plain
+
+
 BROKEN: tuple[tuple[str, str, str, Callable[[_Table], _Table]], ...] = (
     ("version 1", "cuts", "the version is 2", at("version", 1)),
     ("version 3", "cuts", "the version is 2", at("version", 3)),
@@ -170,6 +202,23 @@ BROKEN: tuple[tuple[str, str, str, Callable[[_Table], _Table]], ...] = (
     ("bit about two features", "bits", "a one-bit survey is about one feature",
      several(at("surveys.1.features", ["sex", "age"]), at("surveys.1.cards", [2, 4]),
              at("surveys.1.parameters", lambda own: [own[0], *[1] * 8]))),
+    ("rule with two middles", "rule", _ONCE, at("surveys.1.kind", "middle")),
+    ("rule with two sides", "rule", _ONCE, at("surveys.0.kind", "side")),
+    ("rule with two scores", "rule", _ONCE,
+     several(at("surveys.1.kind", "score"), at("surveys.1.parameters", [2**62]))),
+    ("rule whose score has no centre", "rule", "a score has a centre above 0", at("surveys.2.parameters", ...)),
+    ("rule whose score has a centre of 0", "rule", "a score has a centre above 0", at("surveys.2.parameters", [0])),
+    ("rule whose score has signs", "rule", "a score has its centre alone", at("surveys.2.parameters", [2**62, 1])),
+    ("rule whose side has a centre", "rule", "a side has no parameters", at("surveys.1.parameters", [2**62])),
+    ("rule whose middle has a centre", "rule", "a middle has no parameters", at("surveys.0.parameters", [2**62])),
+    ("rule in another order", "rule", _ABOUT_DECLARED,
+     several(at("surveys.2.features", ["age", "sex"]), at("surveys.2.cards", [4, 2]))),
+    ("rule about a feature without a direction", "rule", _ABOUT_DECLARED, at("features.0.expects", ...)),
+    ("rule about one feature", "rule", "a rule is about at least two features",
+     several(at("surveys.0.features", ["sex"]), at("surveys.0.cards", [2]))),
+    ("rule with another card", "rule", "a card is its feature's", at("surveys.1.cards.0", 3)),
+    ("rule of cuts that are sought", "rule", "a rule adds up features whose cuts are declared", _sought),
+    ("rule of 145,861 sums", "rule", "a rule has at most 100,000 sums", _summing(6, 12, 14, 18)),
     ("histogram with a part", "cuts", "a histogram has no part", at("part", b"x")),
     ("sum without a part", "tables", "a sum names its tellers", at("part", ...)),
     ("sum with another part", "tables", "a part is an arrangement", at("part", b"\x80")),
@@ -221,6 +270,7 @@ def kind() -> Kind:
     }
     further["texts in two further languages"] = several(at("language", "en"), at("texts", _TEXTS))
     good |= {name: changed(plain["cuts"], change) for name, change in further.items()}
+    good["a rule of 24,311 sums"] = changed(plain["rule"], _summing(12, 14, 18))
     cases = [Case(name, {"manifest": data}, "", _gives(data)) for name, data in good.items()]
     cases += [Case(name, {"manifest": changed(plain[of], change)}, why) for name, of, why, change in BROKEN]
     cases += [Case(name, {"manifest": changed(plain["cuts"], change)}, why) for name, why, change in _OF_TEXTS]

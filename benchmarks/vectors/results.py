@@ -10,7 +10,9 @@ from anon.ldp import SCALE, RawCategory, build, nano
 from anon.ldp.mechanism import Mechanism
 from anon.ldp.subset import SubsetSelection
 from anon.protocols.histogram import thresholds
-from anon.protocols.histogram.asked import asks_label
+from anon.protocols.histogram.asked import MIDDLE, asks_label
+from anon.protocols.histogram.ruled import middle
+from anon.study.manifest import Manifest
 from anon.wire.cbor import decode, encode
 from benchmarks.vectors.made import Case, Kind, Stream, changed, flipped, replaced
 from benchmarks.vectors.study import HISTOGRAMS, SUMS, Study, finished
@@ -90,7 +92,7 @@ def _supported(mechanism: Mechanism, report: bytes) -> list[int]:
 def _counts() -> Kind:
     cases: list[Case] = []
     shared: dict[str, bytes] = {}
-    for name in ("quantile", "median"):
+    for name in ("quantile", "median", "rule"):
         study = finished(name, 6)
         shared[f"manifest {name}"] = study.manifest.to_bytes()
         places = [place for place in study.bodies if place[0] in ("edges", "thresholds")]
@@ -99,22 +101,29 @@ def _counts() -> Kind:
             asked = {"manifest": f"@manifest {name}", "kind": kind, "part": part}
             found = thresholds.parse(study.manifest, (kind, part), body)
             told = {str(survey): [one.n, *one.counts] for survey, one in found.items()}
-            cases.append(Case(f"{name} {kind} {part}", {**asked, "body": body}, "", {"counts": told}))
+            gives = {"counts": told, **middle_of(study.manifest, found)}
+            cases.append(Case(f"{name} {kind} {part}", {**asked, "body": body}, "", gives))
             cases += [
                 Case(f"{name} {kind} {part} {what}", {**asked, "body": made}, why) for what,
                 (made, why) in _bad_counts(body).items()
             ]
         if name == "quantile":
             cases += _cuts(study)
-    return Kind("counts", "What a round of binning told. It gives, by survey, the answers and their counts; or cuts.",
+        if name == "rule":
+            cases += _middles(study)
+    about = "What a round of binning told. It gives, by survey, the answers and their counts; or cuts, or a middle."
+    return Kind("counts", about,
         tuple(cases), shared)
 
 
 def _bad_counts(body: bytes) -> dict[str, tuple[bytes, str]]:
-    def row(change: Callable[[list[Any]], list[Any]]) -> bytes:
-        return changed(body, lambda fields: [*fields[:-1], {"age": change(fields[-1]["age"])}])
+    (asked,) = decode(body)[-1]
+    other = "age" if asked == "sex" else "sex"
 
-    listed_ = isinstance(decode(body)[-1]["age"][1], list)
+    def row(change: Callable[[list[Any]], list[Any]]) -> bytes:
+        return changed(body, lambda fields: [*fields[:-1], {asked: change(fields[-1][asked])}])
+
+    listed_ = isinstance(decode(body)[-1][asked][1], list)
 
     def first(number: object) -> bytes:
         return row(lambda told: [told[0], replaced(told[1], 0, number) if listed_ else number])
@@ -124,7 +133,7 @@ def _bad_counts(body: bytes) -> dict[str, tuple[bytes, str]]:
         "of another study": (changed(body, lambda fields: replaced(fields, 1, bytes(32))), "it is of this study"),
         "version 2": (changed(body, lambda fields: [2, *fields[1:]]), "the version is 1"),
         "of no feature": (changed(body, lambda fields: [*fields[:-1], {}]), "it has the features of its round"),
-        "of another feature": (changed(body, lambda fields: [*fields[:-1], {"sex": fields[-1]["age"]}]),
+        "of another feature": (changed(body, lambda fields: [*fields[:-1], {other: fields[-1][asked]}]),
             "it has the features of its round"),
         "of more counts than answers": (first(7), possible), "of a count below 0": (first(-1), possible),
         "of a count that is true": (first(True), possible), "of a text": (first("1"), possible),
@@ -148,6 +157,25 @@ def _cuts(study: Study) -> list[Case]:
         told = thresholds.study_cuts(study.manifest, thresholds.parse(study.manifest, ("edges", 0), body))
         asked = {"manifest": "@manifest quantile", "kind": "edges", "part": 0, "body": body}
         cases.append(Case(f"cuts {number}", asked, "", {"cuts": {name: list(cuts) for name, cuts in told.items()}}))
+    return cases
+
+
+def middle_of(manifest: Manifest, answers: thresholds.Published) -> dict[str, float]:
+    """Where scores lie, of a study that asks about a declared one."""
+    for survey in (one for one in manifest.surveys if one.kind == MIDDLE):
+        told = answers[survey.survey]
+        return {"middle": middle(survey.build(), told.counts[0], told.n)}
+    return {}
+
+
+def _middles(study: Study) -> list[Case]:
+    """Where scores lie, at edges' bodies that are made up."""
+    cases = []
+    for answers, plus in ((0, 0), (5, 0), (5, 5), (70, 31), (1000, 640), (1_000_000, 400_000)):
+        body = encode([1, study.study, {"sex": [answers, plus]}])
+        told = middle_of(study.manifest, thresholds.parse(study.manifest, ("edges", 0), body))
+        asked = {"manifest": "@manifest rule", "kind": "edges", "part": 0, "body": body}
+        cases.append(Case(f"middle of {plus} of {answers}", asked, "", told))
     return cases
 
 

@@ -64,7 +64,7 @@ positive = ["high"]
 negative = ["low"]
 missing = "negative"
 """
-_SEX = """
+SEX = """
 [[features]]
 name = "sex"
 kind = "categorical"
@@ -107,11 +107,13 @@ maximum = 1000
 """
 _HISTOGRAM = "[design]\nkind = \"one-packet\"\nepsilon = 2.0\n"
 HISTOGRAMS = {
-    "cuts": _SEX + _AGE.format(bins="cuts = [30, 50]") + _HISTOGRAM,
-    "quantile": _SEX + _AGE.format(bins="bins = 3") + _HISTOGRAM + "binning_share = 0.4\n",
-    "bits": _SEX + _AGE.format(bins="bins = 3") + _HISTOGRAM + 'binning_share = 0.4\nasks = "bits"\n'
+    "cuts": SEX + _AGE.format(bins="cuts = [30, 50]") + _HISTOGRAM,
+    "quantile": SEX + _AGE.format(bins="bins = 3") + _HISTOGRAM + "binning_share = 0.4\n",
+    "bits": SEX + _AGE.format(bins="bins = 3") + _HISTOGRAM + 'binning_share = 0.4\nasks = "bits"\n'
     + '[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3\n',
-    "median": _SEX + _AGE.format(bins="bins = 2") + '[design]\nkind = "paper"\nepsilon_histogram = 1.0\n'
+    "rule": SEX + "expects = [-1, 1]\n" + _AGE.format(bins="cuts = [30, 50]\nexpects = 1")
+    + _HISTOGRAM + 'asks = "rule"\n[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3\n',
+    "median": SEX + _AGE.format(bins="bins = 2") + '[design]\nkind = "paper"\nepsilon_histogram = 1.0\n'
     + "epsilon_binning = 1.0\npartitions = 2\nbinning_rounds = 3\n",
 }
 _NUMBERS = _AGE.format(bins="cuts = [30, 50]") + _SLEEP

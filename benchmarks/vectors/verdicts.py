@@ -30,6 +30,7 @@ from anon.wire.strict_json import read_json
 from benchmarks.vectors.learned import counted_model, demand_alike, summed_results
 from benchmarks.vectors.made import Case, Plain
 from benchmarks.vectors.pages import demand_going_on, demand_written, documents_of
+from benchmarks.vectors.results import middle_of
 
 Given = Mapping[str, Any]
 
@@ -149,7 +150,8 @@ def _counts(given: Given) -> Plain:
     told = {"counts": {str(survey): [one.n, *one.counts] for survey, one in found.items()}}
     last = place[0] == "edges" and len(thresholds.longest_documents(manifest)) == 1
     cuts = thresholds.study_cuts(manifest, found) if last else {}
-    return {**told, "cuts": {name: list(values) for name, values in cuts.items()}}
+    named = {name: list(values) for name, values in cuts.items()}
+    return {**told, "cuts": named, **middle_of(manifest, found)}
 
 
 def _tellers(given: Given) -> Plain:

@@ -20,7 +20,7 @@ from attrs import field
 from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.protocols.charge import LOCAL, USUAL_LIMITS, Budget, Charge
-from anon.protocols.consent_words import among_few, to_check
+from anon.protocols.consent_words import among_few, declared, to_check
 from anon.protocols.cost_words import Amount, enough, epsilon_of
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, protocol_of
@@ -309,7 +309,7 @@ def explain(
         ),
         tables=manifest.tables,
         summary=protocol_of(manifest).summary(manifest),
-        odds=protocol_of(manifest).odds(manifest),
+        odds=(*protocol_of(manifest).odds(manifest), *declared(manifest)),
         charge=charge,
         cost=cost,
         epsilon=NanoEpsilon(charge.amount),

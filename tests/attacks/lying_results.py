@@ -18,7 +18,7 @@ from anon.study.manifest import Manifest
 from tests.attacks.lying_aggregators import HISTOGRAMS, KINDS, SUMS, TEXTS, WHOLE, finished, told
 from tests.support.forged_studies import Forge
 from tests.support.sums import MARGINALS, RULE, many, sum_study
-from tests.support.world import study_text
+from tests.support.world import directed, study_text
 
 __all__ = ["KINDS"]
 
@@ -42,9 +42,11 @@ TEXTS |= {
     "directed": _directed(study_text("cuts").replace("epsilon = 2.0", _ADDITIVE)),
     "marginals": sum_study(MARGINALS),
     "rule": sum_study(RULE),
+    "local rule": directed("rule"),
     "averaging": sum_study(_AVERAGING, keys=many()),
 }
 ADDITIVE = ("additive", "additive pairs", "directed", "bits")
+RULES = ("rule", "local rule")
 LINEAR = ("moments", "gradient", "averaging")
 SUMMED = (*SUMS, "marginals", "rule", "averaging")
 
@@ -73,7 +75,7 @@ def _(rng: Random) -> Forge:
     def change(model: dict[str, Any]) -> None:
         moved(rng, rng.choice(model["tables"])["log_odds"])
 
-    return republished(finished(rng, "tables", "marginals", "rule", sizes=[WHOLE]), change)
+    return republished(finished(rng, "tables", "marginals", *RULES, sizes=[WHOLE]), change)
 
 
 @told("log-odds that the additive classifier does not give")
@@ -100,7 +102,7 @@ def _(rng: Random) -> Forge:
         model["chance"] = abs(model["chance"] - rng.uniform(0.001, 0.01))
         model["shown"] = model["chance"] <= 0.015
 
-    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, "tables", "marginals", "rule", sizes=[WHOLE]), change)
+    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, "tables", "marginals", *RULES, sizes=[WHOLE]), change)
 
 
 @told("a model that says it was shown")
@@ -108,7 +110,7 @@ def _(rng: Random) -> Forge:
     def change(model: dict[str, Any]) -> None:
         model["chance"], model["shown"] = model["chance"] / 1000, True
 
-    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, "tables", "marginals", "rule", sizes=[WHOLE]), change)
+    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, "tables", "marginals", *RULES, sizes=[WHOLE]), change)
 
 
 @told("a belief that the answers do not give")
@@ -118,7 +120,7 @@ def _(rng: Random) -> Forge:
         value = model["belief"][key]
         model["belief"][key] = value + 1 if isinstance(value, int) else abs(value - 0.01)
 
-    return republished(finished(rng, "rule", sizes=[WHOLE]), change)
+    return republished(finished(rng, *RULES, sizes=[WHOLE]), change)
 
 
 @told("rows that were not drawn")
@@ -136,7 +138,7 @@ def _(rng: Random) -> Forge:
         asked = rng.choice([model["label"], *model["features"]])
         asked[rng.choice(["query", "description"])] += " Truly."
 
-    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, *SUMMED, sizes=[WHOLE]), change)
+    return republished(finished(rng, *HISTOGRAMS, *ADDITIVE, *SUMMED, "local rule", sizes=[WHOLE]), change)
 
 
 def _of_another(rng: Random, change: Callable[[Manifest], Manifest]) -> Forge:

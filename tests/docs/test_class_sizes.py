@@ -9,7 +9,7 @@ import pytest
 from aggregator.lab.planning.trials import plan_of
 from aggregator.lab.simulation.people import people_from_rows
 from anon.ldp import nano, odds_moved
-from anon.protocols.sum.describe import enough_members
+from anon.protocols.sum.shared import SumShared
 from benchmarks.class_sizes import (
     EPSILONS,
     FEATURES,
@@ -78,7 +78,7 @@ def test_the_row_of_a_belief_is_the_figure_of_consent_form_and_report() -> None:
     assert row
     for names in FEATURES.values():
         asked = names or tuple(feature.name for feature in study.features)
-        found = [enough_members(plan_of(ruling(study, asked, epsilon)).manifest) for epsilon in (4.0, 2.0, 1.0)]
+        found = [SumShared().enough(plan_of(ruling(study, asked, epsilon)).manifest) for epsilon in (4.0, 2.0, 1.0)]
         assert found == [int(size.replace(",", "")) for size in row.groups()]
 
 

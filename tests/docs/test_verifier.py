@@ -10,10 +10,11 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
@@ -27,10 +28,13 @@ from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.wire.cbor import decode, encode
 from benchmarks.vectors.__main__ import FOLDER
 from examples.testing import all_contents
+from tests.attacks.lying_aggregators import WHOLE, finished
 from tests.attacks.lying_pages import KINDS, WRITTEN, finished_board
+from tests.attacks.lying_results import moved, republished
 from tests.attacks.soak_pieces import piece
 from tests.support.browsing import Browser, chromium
 from tests.support.browsing import missing as no_browser
+from tests.support.forged_studies import copied
 from tests.support.masks_study import members
 from tests.support.trees_study import HELD, trees_study
 from tests.support.verifying import PAGE, ROOT, Verifier, disagreement, files_of, missing, verifier
@@ -167,6 +171,32 @@ def test_results_of_pages_are_recounted(design: str, work: Verifier, few_in_buck
     shown = work.audit(files_of(forge))
     assert forge.audited().ok and shown["faults"] == []
     assert any(" is what the pages give" in one for one in shown["holds"]), shown["holds"]
+
+
+@pytest.mark.process
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_model_of_a_local_rule_is_recounted_and_each_lie_in_it_is_found(
+    work: Verifier, few_in_buckets: None
+) -> None:
+    forge = finished(Random(1), "local rule", sizes=[WHOLE])
+    shown = work.audit(files_of(forge))
+    assert forge.audited().ok and shown["faults"] == []
+    recounted = "model 0 is what the packets give, to a millionth of each number"
+    assert {recounted, "the counts of edges 0 are those of its packets"} <= {*shown["holds"]}
+
+    def lie(change: Callable[[dict[str, Any]], object]) -> list[dict[str, str]]:
+        faults: list[dict[str, str]] = work.audit(files_of(republished(copied(forge), change)))["faults"]
+        return faults
+
+    lies: dict[str, Callable[[dict[str, Any]], object]] = {
+        "tables": lambda model: moved(Random(2), model["tables"][0]["log_odds"]),
+        "base_rate": lambda model: model.update(base_rate=model["base_rate"] * 0.999),
+        "chance": lambda model: model.update(chance=model["chance"] * 0.999),
+        "belief": lambda model: model["belief"].update(heard=model["belief"]["heard"] * 0.99),
+    }
+    for field, change in lies.items():
+        why = f"is not what the documents give: its {field} differs"
+        assert [(one["document"], one["why"]) for one in lie(change)] == [("model 0", why)]
 
 
 @pytest.mark.soak

@@ -16,11 +16,12 @@ from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sums import learn_summed
 from anon.errors import Refused
+from anon.protocols.consent_words import declared
 from anon.protocols.contract import Record
 from anon.protocols.resolve import resolve
-from anon.protocols.sum.describe import enough_members, odds
 from anon.protocols.sum.design import summed_of
 from anon.protocols.sum.rule import residuals, rule_of
+from anon.protocols.sum.shared import SumShared
 from anon.protocols.sum.standing import RoundSum, told_before
 from anon.protocols.sum.vector import vector_of
 from anon.protocols.vectors.checks import CheckSums
@@ -140,15 +141,15 @@ def test_the_one_figure_of_a_rule_is_the_size_from_which_it_can_be_shown_wrong()
     """Forecast, plan and consent have the same; no figure of tables stands beside it."""
     study, manifest = parse_proposal(sum_study(RULE, tellers(entries=False))), linear(RULE)
     few, many = outlook_of(study, manifest, 60), outlook_of(study, manifest, 50_000)
-    least = f"about {enough_members(manifest):,}"
+    least = f"about {SumShared().enough(manifest):,}"
     said = " ".join(few.sentences()) if few else ""
     assert said.startswith(
         f"With 60 people the model ranks about as your own belief. Its answers may add noise alone. From {least}"
     )
     assert "of 100" not in said and "AUC" not in said and few is not None and few.verdict == "small"
     assert many is not None and many.verdict == "enough" and f"That takes {least} people" in " ".join(many.sentences())
-    assert least.replace(",", "") in " ".join(map(str, odds(manifest))), "consent says the same"
-    with pytest.raises(Refused, match=f"not tried on made-up people.*own belief.*{least} people"):
+    assert least.replace(",", "") in " ".join(map(str, declared(manifest))), "consent says the same"
+    with pytest.raises(Refused, match=f"lean as staff expect.*own belief.*{least} people"):
         forecast(manifest.to_bytes(), 100)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from aggregator.lab.planning.outlook import Outlook, outlook_of_belief, outlook_of_plan, sum_epsilon
+from aggregator.lab.planning.outlook import Outlook, outlook_of_belief, outlook_of_plan, planned_epsilon
 from aggregator.lab.planning.population import MADE_UP
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.linear_sums import is_linear
@@ -17,7 +17,6 @@ from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
-from anon.ldp import NANO
 
 POPULATIONS = 4
 """So many show what tables score: each of them is scored by few reports, and known no better for more."""
@@ -47,9 +46,9 @@ def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
         told = " ".join(belief.sentences())
         raise Refused(f"made-up people lean as staff expect: a forecast of a declared rule would repeat that. {told}")
     plan, tables = Plan.of(manifest), []
+    outlook = outlook_of_plan(plan, manifest, people, planned_epsilon(manifest))
     if manifest.surveys[0].exact:
-        return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
-    outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
+        return ModelOutlook(outlook, None)
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, MADE_UP)):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))

@@ -18,10 +18,10 @@ from aggregator.lab.simulation.linear_sums import is_linear
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
-from anon.protocols.histogram.ruled import enough_for, has_rule
+from anon.protocols.contract import DeclaredPart
+from anon.protocols.registry import protocol_of
 from anon.protocols.sortition import has_board
-from anon.protocols.sum.describe import enough_members, promised
-from anon.protocols.sum.rule import SCORES
+from anon.protocols.sum.describe import promised
 from anon.study.features import MOST_IN_COHORT
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -131,9 +131,9 @@ class BeliefOutlook:
 def outlook_of_belief(study: Manifest, people: int | None = None) -> BeliefOutlook | None:
     """Of a declared rule, for so many people or for its minimum; None for any other study. At once."""
     people = people or study.cohort.minimum
-    if has_rule(study):
-        return BeliefOutlook(people, study.epsilon / NANO, enough_for(study))
-    return BeliefOutlook(people, sum_epsilon(study), enough_members(study)) if study.surveys[0].kind == SCORES else None
+    protocol = protocol_of(study)
+    enough = protocol.enough(study) if isinstance(protocol, DeclaredPart) else None
+    return None if enough is None else BeliefOutlook(people, planned_epsilon(study), enough)
 
 
 def outlook_of(
@@ -149,14 +149,14 @@ def outlook_of(
         return belief
     if has_board(manifest) or is_linear(manifest):
         return None
-    epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
+    epsilon = planned_epsilon(manifest)
     assumed = Assumptions(file=people_from_csv(proposal, file) if file else None)
     return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon, assumed=assumed)
 
 
-def sum_epsilon(study: Manifest) -> float:
-    """The central epsilon of a study of exact sums, at the delta of its protocol."""
-    return float(str(promised(study)))
+def planned_epsilon(study: Manifest) -> float:
+    """The local epsilon, or of exact sums the central one at the delta of their protocol."""
+    return float(str(promised(study))) if study.surveys[0].exact else study.epsilon / NANO
 
 
 def outlook_of_plan(

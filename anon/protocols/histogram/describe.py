@@ -8,8 +8,6 @@ from fractions import Fraction
 from anon.ldp import SCALE, Mechanism, format_epsilon
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
 from anon.protocols.histogram.one_bit import ROUNDED, centre_of, plus_share, signs_of
-from anon.protocols.histogram.ruled import enough_for, has_rule
-from anon.protocols.models.belief import starting
 from anon.protocols.names import category_text
 from anon.protocols.words import (
     ChanceLine,
@@ -118,13 +116,9 @@ def odds(manifest: Manifest) -> tuple[Sentence, ...]:
     kinds = {
         (_rounding(survey), survey.mechanism, survey.m, survey.p, survey.q): survey for survey in manifest.surveys
     }
-    told = tuple(
+    return tuple(
         _odds_of_bit(survey) if rounded else mechanism_odds(survey.build()) for (rounded, *_), survey in kinds.items()
     )
-    if not has_rule(manifest):
-        return told
-    declared = sum(bool(feature.expects) for feature in manifest.features)
-    return (*told, starting(declared, enough_for(manifest)))
 
 
 def _rounding(survey: Survey) -> str:

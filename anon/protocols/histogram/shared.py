@@ -69,6 +69,10 @@ class HistogramProtocol:
         """See `contract`."""
         return NanoEpsilon(attribute_epsilon(design.surveys, design.slots, asks_label))
 
+    def enough(self, study: Manifest) -> int | None:
+        """See `DeclaredPart`."""
+        return ruled.enough_for(study) if ruled.has_rule(study) else None
+
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """The rounds that find cuts, then collection."""
         turns = sorted({survey.round for survey in study.surveys if not asks_label(survey)})

@@ -6,11 +6,10 @@ from functools import lru_cache
 
 from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.ldp import NanoEpsilon
-from anon.protocols.models.belief import starting
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import CHECK, GRADIENT, MARGINALS, TABLES, one_in, roles, shape_of
 from anon.protocols.sum.parties import VOTES, WEIGHTS
-from anon.protocols.sum.rule import RESIDUALS, SCORES, enough_for
+from anon.protocols.sum.rule import RESIDUALS, SCORES
 from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.vectors.checks import CheckSums
 from anon.protocols.vectors.residuals import ResidualSums, ScoreSums
@@ -103,7 +102,6 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
         _fewest(arrangement),
         *((_spare(),) if arrangement.has_spare else ()),
         *((_drawn(study.surveys[0]),) if study.surveys[0].kind == MARGINALS else ()),
-        *((_belief(study),) if study.surveys[0].kind == SCORES else ()),
         _all_together(arrangement),
         *((_one_computer(),) if _on_one_computer(arrangement) else ()),
     )
@@ -177,17 +175,6 @@ def _drawn(survey: Survey) -> Sentence:
         "nothing about you that the sums do not.",
         rows=survey.parameters[0],
     )
-
-
-def _belief(study: Manifest) -> Sentence:
-    """How much is declared, how much is heard, and when a wrong declaration is found out."""
-    return starting(sum(bool(feature.expects) for feature in study.features), enough_members(study))
-
-
-def enough_members(study: Manifest) -> int:
-    """See `enough_for`: the one figure of consent, forecast and report for a calibrated rule."""
-    arrangement = arrangement_of(study)
-    return enough_for(study, arrangement.sums[0].sigma_squared * arrangement.summing)
 
 
 def taken(survey: Survey, records: Records) -> Sentence:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from anon.protocols.contract import CentralPart, GivenPart, SummedPart
+from anon.protocols.contract import CentralPart, DeclaredPart, GivenPart, SummedPart
 from anon.protocols.late import LateDesigns, late
 
 SHARED: Final = late(
     "anon.protocols.sum.shared:SumShared",
     SummedPart,
     CentralPart,
+    DeclaredPart,
     GivenPart,
     name="sum",
     designs=LateDesigns(

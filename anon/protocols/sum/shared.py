@@ -15,6 +15,7 @@ from anon.protocols.models.rows import longest_rows
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import MARGINALS, is_of_declared, sum_of, summed_of, unit_of
 from anon.protocols.sum.parties import GIVEN
+from anon.protocols.sum.rule import SCORES, enough_for
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.vectors.transfer import TransferredVotes, public_rows
 from anon.protocols.words import PacketKind
@@ -72,6 +73,13 @@ class SumShared:
     def promised(self, study: Manifest) -> NanoEpsilon:
         """See `CentralPart`."""
         return describe.exact_epsilon(study)
+
+    def enough(self, study: Manifest) -> int | None:
+        """See `DeclaredPart`."""
+        if study.surveys[0].kind != SCORES:
+            return None
+        arrangement = arrangement_of(study)
+        return enough_for(study, arrangement.sums[0].sigma_squared * arrangement.summing)
 
     def arrangement(self, study: Manifest) -> Arrangement:
         """See `contract`."""

@@ -35,7 +35,7 @@ export function indicatorCovariance({ coordinates, shares, second, secondVarianc
   return { covariance: times(transposed(positive), vectors), kept };
 }
 
-function priorOf({ features, size }) {
+export function priorOf({ features, size }) {
   const kernel = zeros(size, size);
   for (const { place, card, numeric, own } of features) {
     const ordered = card - (own ? 1 : 0);
@@ -48,7 +48,7 @@ function priorOf({ features, size }) {
   return kernel;
 }
 
-function declared({ features, size }, shares) {
+export function declared({ features, size }, shares) {
   const found = new Float64Array(size);
   for (const { place, numeric, own, expects } of features) {
     const told = place.slice(0, place.length - (own ? 1 : 0));

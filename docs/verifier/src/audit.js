@@ -259,8 +259,8 @@ class Audit extends Entries {
     if (!learnable(this.study)) return this.skip(place, "its tables, chance and base rate were not recomputed: a survey has so many cells that it would take minutes here");
     demand(this.readable, "the transcripts cannot be counted");
     const { classifier } = this.study.learning;
-    const repeated = ["soft", "additive"].includes(classifier);
     const found = learn(this.study, tallies(this.study, this.reports), knownShares(this.study, answers), model.tables.map((one) => one.log_odds));
+    const repeated = found.belief || ["soft", "additive"].includes(classifier);
     // Silent tables of a classifier that is not repeated have no log-odds here to score by.
     if (!repeated && found.chance > ABSTAIN_FROM) found.tables.forEach((one, i) => Object.assign(one, { f1: model.tables[i]?.f1, auc: model.tables[i]?.auc }));
     this.isWhat(place, plain, tablesOf(this.study, found, studyCuts(this.study, answers)), `the packets give${repeated ? "" : ", but for its log-odds"}`);

@@ -1,8 +1,10 @@
 // Histograms: the form of the designs, their cost, rounds of binning, cuts (docs/protocol.md, "Histograms").
 import { INT, decode, demand, encode, same, typeOf } from "./bytes.js";
-import { SCALE, nearestShares, supported, unbiased } from "./mechanisms.js";
+import { SCALE, nearestShares, ratio, supported, unbiased } from "./mechanisms.js";
 
-export const asksLabel = (survey) => survey.kind === "histogram" || survey.kind === "bit";
+const [RULE, MOST_SUMS] = [["middle", "score", "side"], 100_000n];
+export const asksLabel = ({ kind }) => ["histogram", "bit", "side", "score"].includes(kind);
+export const hasRule = (study) => study.surveys.some((survey) => survey.kind === "score");
 const product = (numbers) => numbers.reduce((all, one) => all * one, 1);
 const max = (amounts) => amounts.reduce((most, one) => (one > most ? one : most), 0n);
 const sum = (amounts) => amounts.reduce((all, one) => all + one, 0n);
@@ -22,7 +24,17 @@ const KINDS = {
   },
   quantile: levels,
   threshold: levels,
+  middle: ofScore,
+  side: ofScore,
+  score: ofScore,
 };
+
+function ofScore({ survey, kind, features, cards: own, m, mechanism, parameters }, cards) {
+  demand(features.length >= 2 && features.every((name, i) => cards.get(name) === own[i]), `survey ${survey}: another cardinality, or a single feature`);
+  demand(m === 2 && mechanism === "krr", `survey ${survey}: a one-bit survey is binary random response`);
+  const centred = kind === "score";
+  demand(parameters.length === Number(centred) && (!centred || parameters[0] > 0n), `survey ${survey}: expected a centre above 0 of a score alone`);
+}
 
 function levels(survey) {
   demand(survey.features.length === 1 && survey.cards[0] === survey.m, `survey ${survey.survey}: a binning survey asks one feature of m levels`);
@@ -36,13 +48,14 @@ export function checkHistogram(study) {
   for (const survey of study.surveys) {
     demand(Object.hasOwn(KINDS, survey.kind) && survey.features.length, `survey ${survey.survey}: of another kind, or about nothing`);
     KINDS[survey.kind](survey, cards);
-    demand(!survey.parameters.length || survey.kind === "bit", `survey ${survey.survey}: parameters belong to a one-bit survey`);
+    demand(!survey.parameters.length || ["bit", "score"].includes(survey.kind), `survey ${survey.survey}: parameters belong to a one-bit survey`);
   }
   const tables = study.slots.map((slot) => slot.rows.map((row) => study.surveys[row.survey]));
   if (study.design === "one-packet") demandOnePacket(tables);
   else demandPaper(tables);
   demandCost(study, tables);
   demandCuts(study);
+  demandRule(study);
 }
 
 function demandOnePacket(tables) {
@@ -82,7 +95,7 @@ function surveysOf(study, name) {
 }
 
 function demandCuts(study) {
-  for (const survey of binning(study)) demand(featureOf(study, survey.features[0]).binned, `survey ${survey.survey} asks for cuts that are known`);
+  for (const survey of binning(study).filter((one) => one.kind !== "middle")) demand(featureOf(study, survey.features[0]).binned, `survey ${survey.survey} asks for cuts that are known`);
   for (const feature of study.features.filter((one) => one.binned)) {
     const asked = surveysOf(study, feature.name);
     const quantile = asked.length === 1 && asked[0].kind === "quantile" && asked[0].round === 0 && asked[0].m >= feature.bins;
@@ -97,6 +110,43 @@ export function directions(feature) {
   const bins = feature.cardinality - own.length;
   const spaced = Array.from({ length: bins }, (_, i) => (bins > 1 ? [BigInt(feature.expects[0] * (2 * i - bins + 1)), BigInt(bins - 1)] : [0n, 1n]));
   return [...spaced, ...own];
+}
+
+// Questions about a declared score: of its middle, a side and the score, about all features with a direction and once each.
+function demandRule(study) {
+  const asked = study.surveys.filter((survey) => RULE.includes(survey.kind));
+  if (!asked.length) return;
+  const told = study.features.filter((one) => one.expects.length);
+  demand(told.every((one) => !one.binned), "manifest: a rule adds up a feature whose cuts are not known");
+  demand(declaredSums(told) <= MOST_SUMS, "manifest: a rule has more sums than a program answers");
+  demand(String(asked.map((one) => one.kind).sort()) === String(RULE) && study.slots.length === 1, "manifest: a rule asks for its middle, a side and a score, once each");
+  const names = String(told.map((one) => one.name));
+  asked.forEach((survey) => demand(String(survey.features) === names, `survey ${survey.survey}: its features are not those with a direction`));
+}
+
+// How many sums of directions there can be, as whole numbers of their common denominator.
+function declaredSums(told) {
+  const common = (a, b) => (b ? common(b, a % b) : a);
+  const each = told.map(directions);
+  const whole = each.flat().reduce((all, [up, down]) => {
+    const lowest = down / common(up < 0n ? -up : up, down);
+    return (all / common(all, lowest)) * lowest;
+  }, 1n);
+  return sum(each.map((own) => {
+    const numbers = own.map(([up, down]) => (up * whole) / down);
+    const least = numbers.reduce((all, one) => (one < all ? one : all));
+    return max(numbers.map((one) => one - least));
+  })) + 1n;
+}
+
+// Where scores lie, from the answers about their middle: drawn to 0 by the noise.
+export function middleOf(study, answers) {
+  const { survey, built } = study.surveys.find((one) => one.kind === "middle");
+  const { n, counts: [plus] } = answers.get(survey);
+  if (!n) return 0;
+  const gap = ratio(built.p - built.q, SCALE);
+  const [found, noise, known] = [(1.5 * ((2 * plus) / n - 1)) / gap, 2.25 / (n * gap ** 2), 0.8 ** 2];
+  return (found * known) / (known + noise);
 }
 
 // Rounds and their documents
@@ -152,12 +202,12 @@ export function tally(survey, reports) {
   return { n: reports.length, counts };
 }
 
-// Counts to learn from, by survey of the label: of the reports that train and of those that only score. All bits train.
+// Counts to learn from, by survey of the label: of the reports that train and of those that only score. All but those of histograms train.
 export function tallies(study, reports) {
   const of = (survey, own) => tally(survey, own ?? []);
   return new Map(study.surveys.filter(asksLabel).map((survey) => {
     const [train, score] = reports.get(survey.survey) ?? [[], []];
-    return [survey.survey, survey.kind === "bit" ? [of(survey, [...train, ...score])] : [of(survey, train), of(survey, score)]];
+    return [survey.survey, survey.kind === "histogram" ? [of(survey, train), of(survey, score)] : [of(survey, [...train, ...score])]];
   }));
 }
 

@@ -1,6 +1,8 @@
 // Tables of a histogram: one by one, or all by the additive model (docs/protocol.md, "Tables of a histogram").
 import { ABSTAIN_FROM, CELL_TAUS, chanceOf, fit, measurements, whitened } from "./additive.js";
 import { solve, sum, zeros } from "./algebra.js";
+import { hasRule } from "./histogram.js";
+import { localRule } from "./local.js";
 import { SCALE, joint, nearestShares, ratio, unbiased } from "./mechanisms.js";
 import { bitOf, coordinatesOf, gather } from "./moments.js";
 
@@ -115,6 +117,7 @@ const told = ({ survey, features, cards, built }, tallies, part) => ({ survey, f
 // surveys all reports train. `guessed`: shares that are declared, or known from binning. `published`: the log-odds of its tables, where the classifier is one
 // that is not repeated here.
 export function learn(study, tallies, guessed, published) {
+  if (hasRule(study)) return localRule(study, tallies, guessed);
   const found = study.learning.classifier === "additive" ? jointly(study, tallies, guessed) : apart(study, tallies, published);
   if (found.chance <= ABSTAIN_FROM) return found;
   const silent = ({ log_odds: odds }) => ({ log_odds: odds.map(() => 0), votes: odds.map(() => 0), weight: 0 });

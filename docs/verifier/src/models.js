@@ -233,7 +233,7 @@ const heading = ({ id, title }) => ({ version: 1n, study: hex(id), title });
 export function tablesOf(study, found, cuts) {
   const { plain, learning, features } = study;
   const told = { ...heading(study), label: plain.get("label"), features: plain.get("features"), ensemble: learning.ensemble, classifier: learning.classifier };
-  if (study.protocol === "sum") Object.assign(told, { ensemble: "soft", classifier: "additive" });
+  if (study.protocol === "sum" || found.belief) Object.assign(told, { ensemble: "soft", classifier: "additive" });
   const tables = found.tables.map((one) => ({ ...one, cards: whole(one.cards), reports: BigInt(one.reports), votes: whole(one.votes) }));
   const made = { ...told, base_rate: found.rate, threshold: found.threshold, tables, chance: found.chance, shown: found.chance <= LEVEL };
   made.cuts = features.filter((one) => one.kind === "numeric").map(({ name }) => ({ feature: name, cuts: cuts.get(name) }));

@@ -64,7 +64,7 @@ function codeOf(card, category) {
   return range(card - 1).map((i) => (stretch * (category < i + 1 ? 1 : category === i + 1 ? -(i + 1) : 0)) / Math.sqrt((i + 1) * (i + 2)));
 }
 
-const spread = (numbers) => mean(numbers.map((one) => (one - mean(numbers)) ** 2));
+export const spread = (numbers) => mean(numbers.map((one) => (one - mean(numbers)) ** 2));
 
 function heardOf(parts, slope, odds) {
   if (slope < 0) return 1;
@@ -77,7 +77,11 @@ function enough(noise, guess) {
   const squares = sum(MIDDLES.map((one) => (one - mean(MIDDLES)) ** 2));
   const told = ((guess * (1 - guess) * squares) / MIDDLES.length) * WEAK ** 2;
   const wide = noise * ((1 - guess) ** 2 + guess ** 2) * squares;
-  const people = (FAR * (FAR + Math.sqrt(FAR ** 2 + 4 * wide * WEAK ** 2))) / (2 * told);
+  return twoDigits((FAR * (FAR + Math.sqrt(FAR ** 2 + 4 * wide * WEAK ** 2))) / (2 * told));
+}
+
+// Rounded up to its two first digits.
+export function twoDigits(people) {
   const step = 10 ** Math.max(0, Math.trunc(Math.log10(people)) - 1);
   return Math.ceil(people / step) * step;
 }

@@ -2,7 +2,7 @@
 import { concat, decode, demand, hex, spelled, unhex } from "./bytes.js";
 import * as chain from "./chain.js";
 import { Issuer } from "./curve.js";
-import { knownShares, parseCounts, rounds, studyCuts } from "./histogram.js";
+import { hasRule, knownShares, middleOf, parseCounts, rounds, studyCuts } from "./histogram.js";
 import { learn } from "./learn.js";
 import { checkStudy, parseManifest } from "./manifest.js";
 import { mechanism, supported } from "./mechanisms.js";
@@ -115,7 +115,7 @@ const ASKED = {
     const found = parseCounts(made, [given.kind, given.part], given.body);
     const counts = Object.fromEntries([...found].map(([survey, { n, counts: own }]) => [survey, [n, ...own]]));
     const cuts = rounds(made).length === 1 ? Object.fromEntries(studyCuts(made, found)) : {};
-    return { counts, cuts };
+    return { counts, cuts, ...(hasRule(made) && { middle: middleOf(made, found) }) };
   },
   tellers(given) {
     const made = manifest(given);

@@ -21,10 +21,11 @@ from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.additive.ruled import ScoreTallies, SideEvidence, SideTally, believed, evidence_of
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, RawCategory, build, nano
+from anon.protocols.consent_words import declared
 from anon.protocols.contract import Record
 from anon.protocols.histogram.answers import SumMap, answer_map
 from anon.protocols.histogram.asked import MIDDLE, SCORE, SIDE
-from anon.protocols.histogram.describe import odds, packet_kinds
+from anon.protocols.histogram.describe import packet_kinds
 from anon.protocols.histogram.one_bit import LEVELS, chance_of, feature_signs, random_size, rounded
 from anon.protocols.histogram.ruled import (
     LABELS,
@@ -163,7 +164,7 @@ def test_a_study_that_cannot_ask_it_is_refused(old: str, new: str, said: str) ->
 
 def test_consent_says_how_much_is_declared_and_when_it_is_found_out() -> None:
     manifest = published()
-    said = " ".join(map(str, odds(manifest)))
+    said = " ".join(map(str, declared(manifest)))
     assert "starts from what staff declared of 2 features" in said and f"about {enough_for(manifest)} " in said
     asks = [str(kind.asks) for kind in packet_kinds(manifest)]
     assert any("how far your features point to a yes" in one for one in asks)

@@ -11,9 +11,9 @@ import pytest
 from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.sum.part import SumPart, learned_from
 from anon.errors import InvalidValue
+from anon.protocols.consent_words import declared
 from anon.protocols.models.belief import Belief
 from anon.protocols.models.tables import Model, from_json
-from anon.protocols.sum.describe import odds
 from anon.protocols.sum.rule import enough_for, residuals, rule_of, scores
 from anon.protocols.sum.standing import RoundSum, arrangement_of
 from tests.support.sums import RULE, manifest_of
@@ -110,7 +110,7 @@ def test_the_report_says_how_much_is_declared_and_how_much_was_heard() -> None:
 
 @pytest.mark.slow
 def test_consent_says_from_how_many_members_on_a_wrong_rule_is_found_out() -> None:
-    (line,) = [str(line) for line in odds(STUDY) if "staff declared" in str(line)]
+    (line,) = map(str, declared(STUDY))
     assert line.startswith("The model starts from what staff declared of 2 features, and answers correct it.")
     assert f"fewer than about {enough_for(STUDY, NOISES[0])} members it is mostly" in line.replace(",", "")
 

@@ -19,15 +19,19 @@ from anon.protocols.resolve import resolve
 from anon.protocols.tellers import presented_tellers
 from anon.protocols.words import Picture
 from anon.text.sentences import Sentence
+from peer.rules.consent import explain
 from tests.shells.desk.test_desk_form import FILLED, SAMPLE
 from tests.shells.desk.test_desk_form_tellers import fields as with_tellers
 from tests.support.desk_browser import Desk, words_of
 from tests.support.protocols import parse_proposal
-from tests.support.sums import KEYS, TABLES, countersigned, sum_study
+from tests.support.sums import KEYS, RULE, TABLES, countersigned, sum_study
 from tests.support.visiting import visited
-from tests.support.world import study_text
+from tests.support.world import directed, study_text
 
-STUDIES = {"local": study_text(), "sums": sum_study(TABLES)}
+STUDIES = {
+    "local": study_text(), "sums": sum_study(TABLES), "local rule": directed("rule"), "summed rule": sum_study(RULE),
+}
+DECLARED = "The model starts from what staff declared of 2 features"
 
 
 def said(words: ConsentWords) -> Iterator[str]:
@@ -52,6 +56,7 @@ def steps_of(page: str) -> list[str]:
 def test_the_students_page_has_every_sentence_of_consent_that_follows_from_the_study(kind: str) -> None:
     study = resolve(parse_proposal(STUDIES[kind]), KEYS, now=0)
     page, lines = shown(page_of(study)), list(said(consent_words(study)))
+    assert any(line.startswith(DECLARED) for line in lines) is ("rule" in kind)
     assert len(lines) >= 7 and [line for line in lines if line not in page] == []
     assert study.title in page and study.contact in page and study.label.description in page
     assert all(feature.description in page for feature in study.features)
@@ -66,7 +71,9 @@ async def test_a_peers_own_page_has_the_same_sentences(kind: str, tmp_path: Path
         if study.protocol == "sum":
             page.aggregator.publish("tellers", countersigned(study))
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-        screen = (await page.get(page.invite)).words
+        screen, folded, _ = (await page.get(page.invite)).words.partition("All terms in one list")
+        sheet = explain(study, page.peer.policy(), page.peer.budget(), page.aggregator.clock())
+    assert folded and [line for line in consent_words(study).declared if line not in sheet.odds] == []
     assert [line for line in said(consent_words(study)) if line not in screen] == []
 
 
