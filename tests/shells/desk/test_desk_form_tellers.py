@@ -69,16 +69,21 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
     (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
     assert hours.expects == (1,)
-    believed = lint_text(text_of(fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")))
-    assert believed.ok and believed.proposal is not None and believed.proposal.design.kind == "rule", believed.faults
-    assert [one.expects for one in believed.proposal.features] == [(1,), (1, 0, -1)]
-    sure = fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")
-    assert believed.manifest is not None and len(believed.manifest.windows) == 3
-    waits = believed.manifest.sums_until - believed.manifest.timetable.ends
+    waits = linted.manifest.sums_until - linted.manifest.timetable.ends
     assert waits == RETENTION_DAYS // 2 * 86_400
-    assert length_of(sure) == believed.manifest.timetable.ends - believed.manifest.timetable.published
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
+
+
+def test_with_tellers_the_model_learns_from_answers_unless_staff_choose_that_it_starts_from_their_belief() -> None:
+    plain, believed = (lint_text(text_of(_believed(adds=adds))) for adds in ("tellers", "tellers-belief"))
+    for linted, kind, rounds in ((plain, "tables-sum", 1), (believed, "rule", 3)):
+        assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
+        assert linted.proposal.design.kind == kind and len(linted.manifest.windows) == rounds
+        assert [one.expects for one in linted.proposal.features] == [(1,), (1, 0, -1)]
+        assert len(linted.proposal.tellers) == 2
+        sent = _believed(adds="tellers" if rounds == 1 else "tellers-belief")
+        assert length_of(sent) == linted.manifest.timetable.ends - linted.manifest.timetable.published
 
 
 def test_without_tellers_the_file_starts_from_what_staff_believe_where_they_choose_it() -> None:
@@ -96,8 +101,9 @@ def test_without_tellers_the_file_starts_from_what_staff_believe_where_they_choo
 
 
 @pytest.mark.parametrize("known", [{}, {"c1_expects": "1"}])
-def test_a_belief_about_fewer_than_two_columns_is_a_fault_of_the_choice(known: dict[str, str]) -> None:
-    wrong = fields(adds="belief", **known)
+@pytest.mark.parametrize("adds", form.FROM_BELIEF)
+def test_a_belief_about_fewer_than_two_columns_is_a_fault_of_the_choice(adds: str, known: dict[str, str]) -> None:
+    wrong = fields(adds=adds, **known)
     (fault,) = form_faults(wrong, lint_text(text_of(wrong)).faults)
     assert fault.field == "adds" and "say of two columns or more" in fault.says
 
@@ -135,13 +141,13 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed and "Two tellers are missing" in unnamed
-        believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
+        believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60", adds="tellers-belief"))).text)
         local = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60", adds="belief"))).text)
         for told, places in ((believed, 3), (local, 2)):
             assert told.count("With 60 people the model ranks about as your") == 2, "in its step, and as the forecast"
             least = re.findall(r"about ([\d,]+) (?:people|members)", told)
             assert len(least) == places and len(set(least)) == 1 and "of 100" not in told, "consent has the same figure"
-        assert "If nobody can be a teller and the group is small" in unnamed
+        assert "If you want to learn from answers, take a choice without" in unnamed and "“Not known” is right" in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
