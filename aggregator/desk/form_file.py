@@ -60,7 +60,7 @@ def text_of(fields: Mapping[str, str]) -> str:
     """The study file that the fields say. It may have faults, which a check names by their keys."""
     label = fields["label"].strip()
     features, pace, summed = asked_about(fields), pace_of(fields), fields["adds"] in WITH_TELLERS
-    columns = [*(column.name for column in features), label]
+    columns, cut = [*(column.name for column in features), label], summed or fields["adds"] == BELIEF
     about = {name: fields[name] for name in ("title", "purpose", "contact", "data_source")}
     if not about["data_source"].strip():
         del about["data_source"]
@@ -68,7 +68,7 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("", version=1, **({"protocol": "sum"} if summed else {}), **about),
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
-        *(_feature(column, number == 0, fields["adds"] in (*WITH_TELLERS, BELIEF)) for number, column in enumerate(features)),
+        *(_feature(column, number == 0, cut) for number, column in enumerate(features)),
         _design(fields),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),

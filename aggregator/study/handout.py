@@ -143,9 +143,11 @@ class TellerRequest:
     epsilon: str = ""
     here: bool = False
 
-    def mail(self) -> str:
-        """The mail."""
-        return self._trial() if self.here else self._real()
+    def mails(self) -> list[tuple[str, str]]:
+        """Whom each mail is for, and its text; one mail for all, with nobody's name, where all type the same lines."""
+        if not self.here:
+            return [("", self._real())]
+        return [(name, self._trial(place)) for place, (name, _) in enumerate(self._seats())]
 
     def _real(self) -> str:
         return f"""Subject: Will you be a teller for our study?
@@ -169,7 +171,7 @@ folder to nobody, not to us either, and you make no backup of it.
    sha256sum {wheel()}
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
-   anonml teller init --name {shlex.quote(UNNAMED)}
+   anonml teller init --name {_quoted(UNNAMED)}
 3. Let it serve us, and leave it running. Our key's words are
    {words(bytes.fromhex(self.key))}.
    Before you type the next line, compare them with us by telephone, at a number
@@ -190,14 +192,12 @@ The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
 """
 
-    def _trial(self) -> str:
-        (name, port), *others = self._seats()
-        named = name in dict(self.tellers)
-        rest = "".join(
-            f"{other[0].upper()}{other[1:]} writes --port {another} and --home ~/teller-{number}, and its own name, "
-            "in each line.\n"
-            for number, (other, another) in enumerate(others, 2)
-        )
+    def _trial(self, place: int) -> str:
+        seats, known = self._seats(), dict(self.tellers)
+        name, port = seats.pop(place)
+        others = " and ".join(other if other in known else "the other teller" for other, _ in seats)
+        own, home = name if name in known else UNNAMED, f"--home ~/teller-{place + 1}"
+        typed = "" if name in known else f"In place of {UNNAMED} write the name by which students know you.\n"
         return f"""Subject: A trial with tellers on one computer
 
 Hello,
@@ -209,18 +209,17 @@ can read the folders of all of them. For the study itself each teller gets a
 computer of its own, and we ask again.
 
 {self._plan()}
-On that computer, where the program is installed, each teller types these
-lines. They are for {name}{"" if named else ", by the name that students know"}:
-
-1. anonml teller init --name {shlex.quote(name if named else UNNAMED)} --loopback --port {port} --home ~/teller-1
-2. anonml teller allow {self.key} --home ~/teller-1
+On that computer, where the program is installed, type these lines. They
+are for {name} alone: {others} {"has a mail of its own" if len(seats) == 1 else "have mails of their own"}.
+{typed}
+1. anonml teller init --name {_quoted(own)} --loopback --port {port} {home}
+2. anonml teller allow {self.key} {home}
    Our key's words are {words(bytes.fromhex(self.key))}.
-3. anonml teller serve --home ~/teller-1
+3. anonml teller serve {home}
    Leave it running, and go on in a second terminal.
-4. anonml teller words --home ~/teller-1
+4. anonml teller words {home}
    We paste the first two lines that it prints into the form.
 
-{rest}
 {self._tries()}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
@@ -254,8 +253,7 @@ Questions: {self.contact.strip()}
         waits = f"If a teller is away then, the others wait for it, for {self.waits} days at most."
         if self.here:
             return [
-                f"As it is planned now, it takes {self.length} from publishing to its report. Its",
-                "tellers run all that time.",
+                f"As it is planned now, the study takes {self.length} from publishing to its report.",
                 waits,
             ]
         return [
@@ -306,6 +304,11 @@ wait for it, at the latest until {instant(manifest.sums_until)}.
 It begins if at least {manifest.cohort.minimum} people enrol, and a sum is made of at least {arrangement.minimum}.
 Its cost is {cost_in_words(manifest)}.
 """
+
+
+def _quoted(name: str) -> str:
+    """A name as it is typed into a shell, in double quotes, so that one that is typed in its place may have a '."""
+    return shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
 
 
 def _ended(title: str) -> str:
