@@ -27,9 +27,10 @@ from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 
 PLACE = "{{link}}"
+"""The place of a person's own link in the mail, as programs that merge mails write a column's name."""
 UNNAMED: Final = "<YOUR OFFICE>"
 """In the place of a teller's name, which `anonml teller init` refuses as one."""
-"""The place of a person's own link in the mail, as programs that merge mails write a column's name."""
+_IN_TRIAL: Final = "In the trial all this passes in some minutes, with made-up people."
 
 DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
 """The title of a dry round (`aggregator.lab.dry_round`)."""
@@ -158,8 +159,9 @@ we plan a study: {_ended(self.title.strip())}
 We want to see no student's answer, so somebody else has to add them up.
 Will you be one of the tellers? You need a computer with Linux that stays on
 until the study is over, and no knowledge of statistics. You will see no names
-and no answers. If you are our data protection officer, please decline: you
-supervise this, and so should not carry it out (GDPR, Art. 38(6)).
+and no answers. If you are our data protection officer in person, please
+decline: you supervise this, and so should not carry it out (GDPR, Art. 38(6)).
+A trial does not count: its people are made up.
 
 {self._plan()}
 Students' privacy rests on one of you being honest: you give your teller's
@@ -206,7 +208,9 @@ we plan a study: {_ended(self.title.strip())}
 This is for a trial of it on the desk's own computer: the one that our page
 for staff runs on. Tellers there protect nobody, since who uses that computer
 can read the folders of all of them. For the study itself each teller gets a
-computer of its own, and we ask again.
+computer of its own, and we ask again. If you are our data protection officer
+in person, please decline then: you supervise the study, and so should not carry
+it out (GDPR, Art. 38(6)). A trial does not count: its people are made up.
 
 {self._plan()}
 On that computer, where the program is installed, type these lines. They
@@ -249,11 +253,12 @@ Questions: {self.contact.strip()}
 
     def _times(self) -> list[str]:
         if not self.length:
-            return ["We will tell you how long your teller has to run."]
+            return [_IN_TRIAL if self.here else "We will tell you how long your teller has to run."]
         waits = f"If a teller is away then, the others wait for it, for {self.waits} days at most."
         if self.here:
             return [
                 f"As it is planned now, the study takes {self.length} from publishing to its report.",
+                _IN_TRIAL,
                 waits,
             ]
         return [

@@ -221,7 +221,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert "--loopback" not in anywhere and "and Tor (apt install" in anywhere
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "Student council, whose program is at 127.0.0.1:9000 Library, whose program is at 127" in anywhere
-        assert "If you are our data protection officer, please decline" in anywhere
+        assert "If you are our data protection officer in person, please decline" in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
         assert "for 45 days at most" in anywhere
         assert "at least 100 people enrol. A sum is made of at least 50 of them. Its epsilon is 2" in anywhere
@@ -242,6 +242,8 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
                 assert one.count(f"--home ~/teller-{number}") == 4 == one.count("--home ~/teller-"), "all of its lines"
                 assert f"{other} has a mail of its own" in one
             assert "privacy rests on" not in here and "few of them" not in here and f"the study takes {length}" in here
+            assert here.count("officer in person, please decline then") == 2 == here.count("A trial does not count")
+            assert here.count("report. In the trial all this passes in some minutes, with made-up people.") == 2
             assert "for 45 days at most" in here, "a trial's study is kept as long"
         few = await mail(pace="trial", minimum="100", tellers="Student council 127.0.0.1:8761")
         assert "at least 2 people enrol. A sum is made of at least 2 of them" in few
