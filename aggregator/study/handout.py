@@ -273,7 +273,8 @@ Questions: {self.contact.strip()}
         return f"""Before any student is asked we may try it with you. Your teller then shows one
 of these, by its title, and you have nothing to do but to let it run:
 - "{DRY_ROUND}":
-  the sum of 3 made-up members, in about a minute.
+  the sum of 3 made-up members, in about a minute. It costs nobody anything. Your
+  teller shows it with epsilon 1. We see its number and words on our page, too.
 - "{REHEARSAL}..." and the study's title: made-up people live the whole study,
   by a clock of our own. Your teller shows its dates, days ahead, and yet it is
   over in minutes.
