@@ -9,7 +9,6 @@ from attrs import frozen
 
 from aggregator.desk.form import (
     BELIEF,
-    FROM_BELIEF,
     NUMERIC,
     TELLERS_BELIEF,
     WITH_TELLERS,
@@ -164,8 +163,10 @@ def believed(features: Iterable[FormColumn]) -> int:
 def _design(fields: Mapping[str, str]) -> str:
     summed = fields["adds"] in WITH_TELLERS
     kind, more = "tables-sum" if summed else "one-packet", dict[str, object]()
-    if fields["adds"] in FROM_BELIEF:
-        kind, more = (RULE, {"rounds": CORRECTIONS}) if summed else (kind, {"asks": RULE})
+    if fields["adds"] == TELLERS_BELIEF:
+        kind, more["rounds"] = RULE, CORRECTIONS
+    elif fields["adds"] == BELIEF:
+        more["asks"] = RULE
     return _section("[design]", kind=kind, epsilon=_value(fields["epsilon"]), **more)
 
 
