@@ -25,14 +25,17 @@ BEGINNING: Mapping[str, str] = {
     "pace": "", "read": "", "adds": "", "tellers": "",
 }
 """`pace`: `TRIAL`, or nothing for a real study. `read`: a sentence about the sample that was read. `people`: how many
-are expected, for the forecast alone. `adds`: `TELLERS`, `BELIEF`, or nothing for answers that are changed at random."""
+are expected, for the forecast alone. `adds`: one of `WITH_TELLERS`, `BELIEF`, or nothing for answers that are changed
+at random."""
 TRIAL = "trial"
 TRIAL_FIELDS: Mapping[str, str] = {"minimum": "2", "enrol": "5m", "collect": "2m"}
 """Begins a study on one computer, whose peers are started by hand. Each can be changed."""
 MOST_REHEARSED = 150
 """A forecast for a whole year does not make a rehearsal last for hours."""
-TELLERS, BELIEF = "tellers", "belief"
-"""With `BELIEF` answers are changed at random, and the model starts from what staff believe."""
+TELLERS, BELIEF, TELLERS_BELIEF = "tellers", "belief", "tellers-belief"
+"""Answers stay exact with tellers; with `BELIEF` alone they are changed at random."""
+WITH_TELLERS, FROM_BELIEF = (TELLERS, TELLERS_BELIEF), (BELIEF, TELLERS_BELIEF)
+"""The choices with tellers, and those whose model starts from what staff believe."""
 BELIEVED = 2
 """So many columns at least, of which staff say which way they point, make a belief."""
 PROPOSED_BELOW = 1_000
@@ -95,7 +98,7 @@ def lines_of(text: str) -> list[str]:
 def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Name and address of each teller, in order: a line for each, or those that `anonml teller words` prints."""
     found: list[tuple[str, str]] = []
-    lines = [line.rpartition(" ") for line in lines_of(fields["tellers"])] if fields["adds"] == TELLERS else []
+    lines = [line.rpartition(" ") for line in lines_of(fields["tellers"])] if fields["adds"] in WITH_TELLERS else []
     for (before, _, last), line in zip(lines, map("".join, lines), strict=True):
         name = before.strip().rstrip(",;")
         if found and name in ("", "address") and ":" in last and ":" not in found[-1][1]:
@@ -107,7 +110,7 @@ def tellers_in(fields: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def lacking_tellers(fields: Mapping[str, str]) -> int:
     """How many tellers are still to be named before the study can be published."""
-    return max(FEWEST_TELLERS - len(tellers_in(fields)), 0) if fields["adds"] == TELLERS else 0
+    return max(FEWEST_TELLERS - len(tellers_in(fields)), 0) if fields["adds"] in WITH_TELLERS else 0
 
 
 def with_unnamed_tellers(fields: Mapping[str, str]) -> dict[str, str]:
@@ -131,7 +134,7 @@ def proposes_tellers(fields: Mapping[str, str]) -> bool:
         people = expected_people(fields) or int(fields["minimum"])
     except ValueError:
         return False
-    return fields["adds"] != TELLERS and people < PROPOSED_BELOW
+    return fields["adds"] not in WITH_TELLERS and people < PROPOSED_BELOW
 
 
 def _bounds(kind: str, low: str, high: str, categories: str) -> str:

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from aggregator.desk.form import BEGINNING, BELIEF, BELIEVED, TELLERS, FormColumn, columns_of, lines_of, tellers_in
+from aggregator.desk.form import (
+    BEGINNING,
+    BELIEVED,
+    FROM_BELIEF,
+    WITH_TELLERS,
+    FormColumn,
+    columns_of,
+    lines_of,
+    tellers_in,
+)
 from aggregator.desk.form_file import asked_about, believed
 from anon.study.proposal import FEWEST_TELLERS
 
@@ -129,10 +138,10 @@ def _left_empty(fields: Mapping[str, str]) -> Iterator[FieldFault]:
         yield FieldFault("positive", f"{YES}: write at least one", YES)
     elif fields["label"].strip() and not _others(fields):
         yield FieldFault("negative", f"{NO}: write at least one", NO)
-    if fields["adds"] == TELLERS and len(tellers_in(fields)) < FEWEST_TELLERS:
+    if fields["adds"] in WITH_TELLERS and len(tellers_in(fields)) < FEWEST_TELLERS:
         said = "Tellers: name at least two, or choose answers that are changed at random"
         yield FieldFault("tellers", said, "Two tellers")
-    if fields["adds"] == BELIEF and believed(asked_about(fields)) < BELIEVED:
+    if fields["adds"] in FROM_BELIEF and believed(asked_about(fields)) < BELIEVED:
         said = "Your belief: say of two columns or more what more of them goes with, or choose other answers"
         yield FieldFault("adds", said, "Which way two columns point")
     if not asked_about(fields):

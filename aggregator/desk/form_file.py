@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import floor, inf, isfinite, log10
 
 from attrs import frozen
 
-from aggregator.desk.form import BELIEF, BELIEVED, NUMERIC, TELLERS, FormColumn, columns_of, days, lines_of, tellers_in
+from aggregator.desk.form import (
+    BELIEF,
+    NUMERIC,
+    TELLERS_BELIEF,
+    WITH_TELLERS,
+    FormColumn,
+    columns_of,
+    days,
+    lines_of,
+    tellers_in,
+)
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
 from anon.study.durations import LONGEST_DURATION, duration, spelled
@@ -48,8 +58,8 @@ class Pace:
 def text_of(fields: Mapping[str, str]) -> str:
     """The study file that the fields say. It may have faults, which a check names by their keys."""
     label = fields["label"].strip()
-    features, pace, summed = asked_about(fields), pace_of(fields), fields["adds"] == TELLERS
-    columns = [*(column.name for column in features), label]
+    features, pace, summed = asked_about(fields), pace_of(fields), fields["adds"] in WITH_TELLERS
+    columns, cut = [*(column.name for column in features), label], summed or fields["adds"] == BELIEF
     about = {name: fields[name] for name in ("title", "purpose", "contact", "data_source")}
     if not about["data_source"].strip():
         del about["data_source"]
@@ -57,8 +67,8 @@ def text_of(fields: Mapping[str, str]) -> str:
         _section("", version=1, **({"protocol": "sum"} if summed else {}), **about),
         _section("[tables]", **{TABLE: columns}),
         _label(fields, label),
-        *(_feature(column, number == 0, fields["adds"] in (TELLERS, BELIEF)) for number, column in enumerate(features)),
-        _design(_kind(features, summed), fields),
+        *(_feature(column, number == 0, cut) for number, column in enumerate(features)),
+        _design(fields),
         _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
         _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
         _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
@@ -88,7 +98,7 @@ def pace_of(fields: Mapping[str, str]) -> Pace:
     except InvalidValue:  # a check tells it
         seconds = 86_400
     binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
-    finds = fields["adds"] == BELIEF or (binned and fields["adds"] != TELLERS)
+    finds = fields["adds"] == BELIEF or (binned and fields["adds"] not in WITH_TELLERS)
     binning = min(seconds, 86_400) if finds else 0
     return Pace(days(fields["enrol"]), spelled(min(max(seconds // 6, 5), 7_200)), spelled(binning), collect)
 
@@ -102,7 +112,7 @@ def length_of(fields: Mapping[str, str]) -> int | None:
         return None
     if max(enrol, collect) > LONGEST_DURATION:
         return None
-    rounds = 1 + CORRECTIONS if _kind(asked_about(fields), fields["adds"] == TELLERS) == RULE else 1
+    rounds = 1 + CORRECTIONS if fields["adds"] == TELLERS_BELIEF else 1
     return enrol + settle + (binning + settle if binning else 0) + rounds * (collect + settle)
 
 
@@ -145,22 +155,18 @@ def _signs(column: FormColumn) -> list[int]:
     return [int(column.expects) * ((2 * place > count - 1) - (2 * place < count - 1)) for place in range(count)]
 
 
-def _kind(features: Sequence[FormColumn], summed: bool) -> str:
-    """How members answer. Sums start from what staff believe, where that is said of two features."""
-    if not summed:
-        return "one-packet"
-    return RULE if believed(features) >= BELIEVED else "tables-sum"
-
-
 def believed(features: Iterable[FormColumn]) -> int:
     """How many columns staff say to point one way."""
     return sum(column.believed for column in features)
 
 
-def _design(kind: str, fields: Mapping[str, str]) -> str:
-    more: dict[str, object] = {"rounds": CORRECTIONS} if kind == RULE else {}
-    if fields["adds"] == BELIEF:
-        more = {"asks": RULE}
+def _design(fields: Mapping[str, str]) -> str:
+    summed = fields["adds"] in WITH_TELLERS
+    kind, more = "tables-sum" if summed else "one-packet", dict[str, object]()
+    if fields["adds"] == TELLERS_BELIEF:
+        kind, more["rounds"] = RULE, CORRECTIONS
+    elif fields["adds"] == BELIEF:
+        more["asks"] = RULE
     return _section("[design]", kind=kind, epsilon=_value(fields["epsilon"]), **more)
 
 

@@ -56,7 +56,10 @@ def dry_round(file: StudyFile, home: HomeOption = DEFAULT_HOME, as_json: JsonOpt
         for answer in outcome.answers:
             line = styled("[bold]{name}[/]: {said}", name=short(answer.name), said=inline(answer.fault or answer.words))
             Terminal().print(line, soft_wrap=True)
-        opened = f"They added up {outcome.members} made-up people. Nobody was asked, and nothing is published."
+        opened = (
+            f"They added up {outcome.members} made-up people. Nobody was asked, and nothing is published.\n"
+            f"Tellers show this round as {outcome.number}, with the words {outcome.words}."
+        )
         if told := opened if outcome.members else inline(outcome.fault):
             Terminal().print(told, soft_wrap=True)
     if not outcome.members:

@@ -32,17 +32,19 @@ from anon.protocols.contract import Record
 from anon.protocols.sum.vector import vector_of
 from anon.protocols.tellers import tellers_of
 from anon.sharing.arrangement import Arrangement
-from anon.sharing.round_document import SlotSum
 from anon.sharing.sealed_shares import sealed_shares
 from anon.study.manifest import Manifest
 from anon.study.proposal import TellerPlace
 from anon.transparency.bucketed import credentials_in_buckets, roster_in_buckets
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
+from anon.transparency.fingerprint import words
 from anon.wire.messages import RosterEntry, credential_header, encode_seed, study_seed
 from anon.wire.packets import Occasion, Packet
 
 MEMBERS: Final = 3
+SHORTEST: Final = 8
+"""So many digits of its id a teller shows as a study's number."""
 _NO_SUM = "the tellers did not accept the same packets. Ask who runs them to install one version, and try again"
 RandomBytes = Callable[[int], bytes]
 
@@ -72,11 +74,14 @@ class _OneList:
 @frozen
 class DryRound:
     """The tellers that were asked, as they answered. `members`: how many made-up people they added up. `fault`: why
-    none were, with what to do; empty for a teller's own fault, which its answer has."""
+    none were, with what to do; empty for a teller's own fault, which its answer has. `number` and `words`: those that
+    the tellers show of the round."""
 
     answers: tuple[TellerAnswer, ...]
     members: int = 0
     fault: str = ""
+    number: str = ""
+    words: str = ""
 
 
 async def tried(places: Sequence[TellerPlace], aggregator: AggregatorApp) -> DryRound:
@@ -85,18 +90,20 @@ async def tried(places: Sequence[TellerPlace], aggregator: AggregatorApp) -> Dry
     if any(answer.fault for answer in answers):
         return DryRound(answers)
     try:
-        await dry_round(places, aggregator.link_to, aggregator.home.signing_key, time.time(), secrets.token_bytes)
+        key, now = aggregator.home.signing_key, time.time()
+        study = await dry_round(places, aggregator.link_to, key, now, secrets.token_bytes)
     except NoSum:
         return DryRound(answers, fault=_NO_SUM)
     except AnonmlError as fault:
         return DryRound(answers, fault=str(fault))
-    return DryRound(answers, MEMBERS)
+    return DryRound(answers, MEMBERS, number=study.hex()[:SHORTEST], words=words(study))
 
 
 async def dry_round(
     places: Sequence[TellerPlace], link_to: LinkTo, signing: SigningKey, now: float, random_bytes: RandomBytes
-) -> SlotSum:
-    """The sum of `MEMBERS` made-up members, as these tellers publish it. `signing`: the aggregator's key.
+) -> bytes:
+    """The id of a study whose tellers have published the sum of `MEMBERS` made-up members. `signing`: the aggregator's
+    key.
 
     Raises `TellerAway` or `TellerRefuses`, which name the teller and say what to do, and `NoSum` where the tellers do
     not accept the same packets.
@@ -116,9 +123,10 @@ async def dry_round(
         packets = await asyncio.to_thread(_packets, manifest, arrangement, closed.credentials, random_bytes)
         occasion = packets[0].occasion
         batches = partial(_in_one_batch, packets, len(links))
-        return await walk.sum_up(links, arrangement, occasion, batches, _OneList())
+        await walk.sum_up(links, arrangement, occasion, batches, _OneList())
     finally:
         await give_up(links, arrangement, manifest.study_id)
+    return manifest.study_id
 
 
 def closed_enrolment(

@@ -27,9 +27,10 @@ from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 
 PLACE = "{{link}}"
+"""The place of a person's own link in the mail, as programs that merge mails write a column's name."""
 UNNAMED: Final = "<YOUR OFFICE>"
 """In the place of a teller's name, which `anonml teller init` refuses as one."""
-"""The place of a person's own link in the mail, as programs that merge mails write a column's name."""
+_IN_TRIAL: Final = "In the trial all this passes in some minutes, with made-up people."
 
 DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
 """The title of a dry round (`aggregator.lab.dry_round`)."""
@@ -143,9 +144,11 @@ class TellerRequest:
     epsilon: str = ""
     here: bool = False
 
-    def mail(self) -> str:
-        """The mail."""
-        return self._trial() if self.here else self._real()
+    def mails(self) -> list[tuple[str, str]]:
+        """Whom each mail is for, and its text; one mail for all, with nobody's name, where all type the same lines."""
+        if not self.here:
+            return [("", self._real())]
+        return [(name, self._trial(place)) for place, (name, _) in enumerate(self._seats())]
 
     def _real(self) -> str:
         return f"""Subject: Will you be a teller for our study?
@@ -156,8 +159,9 @@ we plan a study: {_ended(self.title.strip())}
 We want to see no student's answer, so somebody else has to add them up.
 Will you be one of the tellers? You need a computer with Linux that stays on
 until the study is over, and no knowledge of statistics. You will see no names
-and no answers. If you are our data protection officer, please decline: you
-supervise this, and so should not carry it out (GDPR, Art. 38(6)).
+and no answers. If you are our data protection officer in person, please
+decline: you supervise this, and so should not carry it out (GDPR, Art. 38(6)).
+A trial does not count: its people are made up.
 
 {self._plan()}
 Students' privacy rests on one of you being honest: you give your teller's
@@ -169,7 +173,7 @@ folder to nobody, not to us either, and you make no backup of it.
    sha256sum {wheel()}
    pipx install './{wheel()}'
 2. Make your teller. Write the name by which students know you:
-   anonml teller init --name {shlex.quote(UNNAMED)}
+   anonml teller init --name {_quoted(UNNAMED)}
 3. Let it serve us, and leave it running. Our key's words are
    {words(bytes.fromhex(self.key))}.
    Before you type the next line, compare them with us by telephone, at a number
@@ -190,14 +194,12 @@ The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
 """
 
-    def _trial(self) -> str:
-        (name, port), *others = self._seats()
-        named = name in dict(self.tellers)
-        rest = "".join(
-            f"{other[0].upper()}{other[1:]} writes --port {another} and --home ~/teller-{number}, and its own name, "
-            "in each line.\n"
-            for number, (other, another) in enumerate(others, 2)
-        )
+    def _trial(self, place: int) -> str:
+        seats, known = self._seats(), dict(self.tellers)
+        name, port = seats.pop(place)
+        others = " and ".join(other if other in known else "the other teller" for other, _ in seats)
+        own, home = name if name in known else UNNAMED, f"--home ~/teller-{place + 1}"
+        typed = "" if name in known else f"In place of {UNNAMED} write the name by which students know you.\n"
         return f"""Subject: A trial with tellers on one computer
 
 Hello,
@@ -206,21 +208,22 @@ we plan a study: {_ended(self.title.strip())}
 This is for a trial of it on the desk's own computer: the one that our page
 for staff runs on. Tellers there protect nobody, since who uses that computer
 can read the folders of all of them. For the study itself each teller gets a
-computer of its own, and we ask again.
+computer of its own, and we ask again. If you are our data protection officer
+in person, please decline then: you supervise the study, and so should not carry
+it out (GDPR, Art. 38(6)). A trial does not count: its people are made up.
 
 {self._plan()}
-On that computer, where the program is installed, each teller types these
-lines. They are for {name}{"" if named else ", by the name that students know"}:
-
-1. anonml teller init --name {shlex.quote(name if named else UNNAMED)} --loopback --port {port} --home ~/teller-1
-2. anonml teller allow {self.key} --home ~/teller-1
+On that computer, where the program is installed, type these lines. They
+are for {name} alone: {others} {"has a mail of its own" if len(seats) == 1 else "have mails of their own"}.
+{typed}
+1. anonml teller init --name {_quoted(own)} --loopback --port {port} {home}
+2. anonml teller allow {self.key} {home}
    Our key's words are {words(bytes.fromhex(self.key))}.
-3. anonml teller serve --home ~/teller-1
+3. anonml teller serve {home}
    Leave it running, and go on in a second terminal.
-4. anonml teller words --home ~/teller-1
+4. anonml teller words {home}
    We paste the first two lines that it prints into the form.
 
-{rest}
 {self._tries()}
 The page "Run a teller" of the program's documentation has more.
 Questions: {self.contact.strip()}
@@ -250,12 +253,12 @@ Questions: {self.contact.strip()}
 
     def _times(self) -> list[str]:
         if not self.length:
-            return ["We will tell you how long your teller has to run."]
+            return [_IN_TRIAL if self.here else "We will tell you how long your teller has to run."]
         waits = f"If a teller is away then, the others wait for it, for {self.waits} days at most."
         if self.here:
             return [
-                f"As it is planned now, it takes {self.length} from publishing to its report. Its",
-                "tellers run all that time.",
+                f"As it is planned now, the study takes {self.length} from publishing to its report.",
+                _IN_TRIAL,
                 waits,
             ]
         return [
@@ -270,7 +273,8 @@ Questions: {self.contact.strip()}
         return f"""Before any student is asked we may try it with you. Your teller then shows one
 of these, by its title, and you have nothing to do but to let it run:
 - "{DRY_ROUND}":
-  the sum of 3 made-up members, in about a minute.
+  the sum of 3 made-up members, in about a minute. It costs nobody anything. Your
+  teller shows it with epsilon 1. We see its number and words on our page, too.
 - "{REHEARSAL}..." and the study's title: made-up people live the whole study,
   by a clock of our own. Your teller shows its dates, days ahead, and yet it is
   over in minutes.
@@ -306,6 +310,11 @@ wait for it, at the latest until {instant(manifest.sums_until)}.
 It begins if at least {manifest.cohort.minimum} people enrol, and a sum is made of at least {arrangement.minimum}.
 Its cost is {cost_in_words(manifest)}.
 """
+
+
+def _quoted(name: str) -> str:
+    """A name as it is typed into a shell, in double quotes, so that one that is typed in its place may have a '."""
+    return shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
 
 
 def _ended(title: str) -> str:

@@ -67,7 +67,7 @@ LOCAL: Final = Budget(Measure.LOCAL, Unit.PERSON)
 USUAL_LIMITS: Final[Mapping[Budget, tuple[int, int]]] = {
     LOCAL: (10 * NANO, 5 * NANO),
     Budget(Measure.CENTRAL, Unit.PERSON): (4 * NANO, 2 * NANO),
-    Budget(Measure.ZCDP, Unit.PERSON): (3 * NANO // 10, NANO // 10),  # epsilon 3.93 and 2.15 at delta 1e-6
+    Budget(Measure.ZCDP, Unit.PERSON): (3 * NANO // 10, 101 * NANO // 1000),  # 3.93 and 2.16 at delta 1e-6
 }
 """Limits that a member's program begins with: of all studies, and of one. A budget that is not here has limit 0."""
 

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner
 
+from aggregator.desk.form import BEGINNING
 from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.study.handout import limits_to_change, mail
 from anon.kit.terminal.wiring import Wiring
@@ -22,8 +23,19 @@ from anonml import application
 from peer.rules.consent import Policy, objections
 from peer.rules.ledger import Ledger
 from peer.rules.limits import BudgetLimit, with_limit
+from tests.anon.protocols.test_sum_spare import spared
 from tests.support.protocols import parse_proposal
-from tests.support.sums import manifest_of, many, sum_study
+from tests.support.sums import (
+    GRADIENT,
+    MARGINALS,
+    MOMENTS,
+    RULE,
+    SLEEP,
+    TABLES,
+    manifest_of,
+    many,
+    sum_study,
+)
 from tests.support.world import study_text
 
 
@@ -80,10 +92,19 @@ def test_a_study_that_new_members_refuse_for_its_cost_says_what_they_type(study:
         assert said in mail(evolve(study, cohort=evolve(study.cohort, minimum=20)))
 
 
+@pytest.mark.parametrize("design", [TABLES, MARGINALS, MOMENTS, SLEEP, RULE, GRADIENT])
+@pytest.mark.parametrize("spare", [False, True])
+def test_new_members_need_type_nothing_for_the_epsilon_that_the_form_proposes(design: str, spare: bool) -> None:
+    proposed = design.replace("epsilon = 1.0", f"epsilon = {BEGINNING['epsilon']}")
+    study = spared(proposed) if spare else manifest_of(proposed)
+    assert "epsilon = 2" in proposed
+    assert not limits_to_change(evolve(study, cohort=evolve(study.cohort, minimum=20)))
+
+
 def test_lint_says_it_with_the_factor_of_odds(tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     for epsilon, factor, told in ((1, "2.72", False), (4, "54.6", True)):
         file.write_text(sum_study(f'kind = "tables-sum"\nepsilon = {epsilon}', minimum=20))
         done = CliRunner().invoke(application("study"), ["lint", str(file)], obj=Wiring(), env={"COLUMNS": "999"})
-        assert ("begins with limits of epsilon 2.15 for one study and 3.93 for all studies" in done.output) is told
+        assert ("begins with limits of epsilon 2.16 for one study and 3.93 for all studies" in done.output) is told
         assert f"the chances of whatever is published move by at most a factor of {factor}, and" in done.output

@@ -89,7 +89,7 @@ async def screens(folder: Path) -> Mapping[str, str]:
         consent = (await page.get(page.invite)).words
     report = render(STUDY, learned(STUDY, published(STUDY)[0]), Traffic(10, {}, {}), {0: 10})
     return {"consent": consent, "mail": plain(mail(STUDY)), "report": plain(report), "form": plain(form()),
-            "teller mail": TellerRequest("Title", "staff", "00" * 32).mail()}
+            "teller mail": TellerRequest("Title", "staff", "00" * 32).mails()[0][1]}
 
 
 async def test_every_promised_word_stands_in_its_document_and_on_its_screen(tmp_path: Path) -> None:

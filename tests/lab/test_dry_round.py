@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aggregator.app import AggregatorApp
-from aggregator.lab.dry_round import MEMBERS, DryRound, tried
+from aggregator.lab.dry_round import MEMBERS, SHORTEST, DryRound, tried
 from anon.study.proposal import TellerPlace
+from anon.transparency.fingerprint import words
 from tests.shells.desk.test_desk_form_tellers import fields
 from tests.support.clock import Clock
 from tests.support.desk_browser import opened, words_of
@@ -42,6 +43,8 @@ async def test_made_up_people_are_added_up_and_every_teller_is_told_the_end(tmp_
     found = await of(tmp_path, told.append)
     assert found.members == MEMBERS and not found.fault and all(one.words for one in found.answers)
     assert told[0].calls == [*STEPS, "finish"]
+    (study,) = told[0].studies
+    assert (found.number, found.words) == (study.hex()[:SHORTEST], words(study)), "as the tellers show it"
 
 
 @pytest.mark.parametrize("call", ["countersign", "roll", "noise"])
@@ -78,6 +81,8 @@ async def test_the_form_shows_the_round(tmp_path: Path) -> None:
         draft = page.text.partition('name="draft" value="')[2].partition('"')[0]
         shown = words_of((await desk.post("/form/round", draft=draft, **fields())).text)
         assert "They added up 3 made-up people. Nobody was asked, and nothing is published." in shown
+        (study,) = tellers[0].studies
+        assert f"Tellers show this round as {study.hex()[:8]}, at epsilon 1, with the words {words(study)}" in shown
         tellers[1].away = lambda call: call == "noise"
         shown = words_of((await desk.post("/form/round", draft=draft, **fields())).text)
         assert "The round came to no sum: the teller Library does not answer" in shown

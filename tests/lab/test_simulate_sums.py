@@ -144,12 +144,12 @@ def test_the_one_figure_of_a_rule_is_the_size_from_which_it_can_be_shown_wrong()
     least = f"about {SumShared().enough(manifest):,}"
     said = " ".join(few.sentences()) if few else ""
     assert said.startswith(
-        f"With 60 people the model ranks about as your own belief. Its answers may add noise alone. From {least}"
+        f"With 60 people the model ranks about as your own belief. Its answers may add nothing but noise. From {least}"
     )
     assert "of 100" not in said and "AUC" not in said and few is not None and few.verdict == "small"
     assert many is not None and many.verdict == "enough" and f"That takes {least} people" in " ".join(many.sentences())
     assert least.replace(",", "") in " ".join(map(str, declared(manifest))), "consent says the same"
-    with pytest.raises(Refused, match=f"lean as staff expect.*own belief.*{least} people"):
+    with pytest.raises(Refused, match=f"made-up people lean as staff expect.*own belief.*{least} people"):
         forecast(manifest.to_bytes(), 100)
 
 

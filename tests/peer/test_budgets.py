@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import peer.store.database.store_file
 from anon.errors import Conflict, Malformed, Refused
-from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Neighbours, Unit
+from anon.protocols.charge import LOCAL, USUAL_LIMITS, Budget, Charge, Measure, Neighbours, Unit
 from anon.protocols.cost_words import Amount, enough, in_budget, with_odds
 from anon.protocols.registry import charge_of
 from peer.cli.steps import with_command
@@ -28,6 +28,7 @@ from tests.support.clock import START
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
 NANO = 10**9
+_, MOST = USUAL_LIMITS[Budget(Measure.ZCDP, Unit.PERSON)]
 IF = "one of two servers keeps its share to itself"
 BUDGETS = [Budget(measure, unit) for measure in Measure for unit in Unit]
 LIMITS = {budget: (place + 1) * NANO for place, budget in enumerate(BUDGETS) if budget != LOCAL}
@@ -141,8 +142,8 @@ def test_a_study_within_the_limits_of_its_measure_is_joined_whatever_the_local_b
 @pytest.mark.parametrize(
     ("charge", "said", "command"),
     [
-        (rho(NANO // 10 + 1), "takes 34 % of your budget for noisy sums about a person", "--per-study 2.16"),
-        (rho(NANO // 40 + 1, neighbours=Neighbours.ADD_REMOVE), "takes 34 % of your budget", "2.16 --measure zcdp"),
+        (rho(MOST + 1), "takes 34 % of your budget for noisy sums about a person", "--per-study 2.17"),
+        (rho(MOST // 4 + 1, neighbours=Neighbours.ADD_REMOVE), "takes 34 % of your budget", "2.17 --measure zcdp"),
         (rho(1, Unit.RECORD), "you allow nothing for noisy sums about a single record", "--measure zcdp --unit record"),
         (Charge(Measure.CENTRAL, 2 * NANO + 1, condition=IF), "takes 51 % of your budget", "--measure pure-central"),
     ],

@@ -46,6 +46,11 @@ class MemoryTeller:
             self._session = Teller(key, self._journal, os.urandom)
         return self._session
 
+    @property
+    def studies(self) -> list[bytes]:
+        """The ids of all that it was asked to sign."""
+        return list(self._manifests)
+
     def restart(self) -> None:
         """Its process ends; the next call finds another, with what is on the disk."""
         if self._journal is not None:

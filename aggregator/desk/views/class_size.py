@@ -26,7 +26,7 @@ class ClassSizePages(DraftPages):
         figures = {name: _number(name, asked[name]) for name in asked}
         tried = [
             await self._judged(study_text(figures, adds, expects), "", int(figures["people"]))
-            for adds, expects in (("", ""), (form.TELLERS, ""), (form.TELLERS, "1"))
+            for adds, expects in (("", ""), (form.TELLERS, ""), (form.TELLERS_BELIEF, "1"))
         ] if request.query else []
         return self._html("class_size.html", request, asked=asked, outlooks=[linted.outlook for linted in tried])
 

@@ -119,7 +119,8 @@ class BeliefOutlook:
                 "The model starts from your belief, and answers correct it.",
             )
         return (
-            f"With {self.people:,} people the model ranks about as your own belief. Its answers may add noise alone.",
+            f"With {self.people:,} people the model ranks about as your own belief.",
+            "Its answers may add nothing but noise.",
             f"From {least} on, at epsilon {self.epsilon:g}, they show if your belief is wrong as a whole.",
         )
 

@@ -60,7 +60,7 @@ def test_over_budget_nothing_leaves(tmp_path: Path) -> None:
 
 
 def test_one_lifetime_budget_bounds_all_jobs(tmp_path: Path) -> None:
-    """The default for rho is 0.1 for one job and 0.3 in all."""
+    """The default for rho is 0.101 for one job and 0.3 in all."""
     jobs = [terms(title=str(place), rho="0.025", rounds=4) for place in range(4)]
     with pytest.raises(Refused, match="more than the 33 % allowed"):
         node(tmp_path, terms(rho="0.026", rounds=4))

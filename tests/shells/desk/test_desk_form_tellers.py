@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -69,16 +68,21 @@ def test_the_file_is_of_exact_sums_with_even_cuts_and_no_window_for_finding_them
     assert lint_text(text_of(fields(c1_cuts="10 40"))).proposal.features[0].cuts == (10, 40)  # type: ignore[union-attr]
     (hours, _) = lint_text(text_of(fields(c1_expects="1"))).proposal.features  # type: ignore[union-attr]
     assert hours.expects == (1,)
-    believed = lint_text(text_of(fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")))
-    assert believed.ok and believed.proposal is not None and believed.proposal.design.kind == "rule", believed.faults
-    assert [one.expects for one in believed.proposal.features] == [(1,), (1, 0, -1)]
-    sure = fields(c1_expects="1", c2_expects="-1", c2_categories="never\nsometimes\noften")
-    assert believed.manifest is not None and len(believed.manifest.windows) == 3
-    waits = believed.manifest.sums_until - believed.manifest.timetable.ends
+    waits = linted.manifest.sums_until - linted.manifest.timetable.ends
     assert waits == RETENTION_DAYS // 2 * 86_400
-    assert length_of(sure) == believed.manifest.timetable.ends - believed.manifest.timetable.published
     trial = lint_text(text_of(form.fields_of(fields(pace="trial"))))
     assert trial.ok and trial.manifest is not None and trial.manifest.cohort.minimum == 2
+
+
+def test_with_tellers_the_model_learns_from_answers_unless_staff_choose_that_it_starts_from_their_belief() -> None:
+    plain, believed = (lint_text(text_of(_believed(adds=adds))) for adds in ("tellers", "tellers-belief"))
+    for linted, kind, rounds in ((plain, "tables-sum", 1), (believed, "rule", 3)):
+        assert linted.ok and linted.proposal is not None and linted.manifest is not None, linted.faults
+        assert linted.proposal.design.kind == kind and len(linted.manifest.windows) == rounds
+        assert [one.expects for one in linted.proposal.features] == [(1,), (1, 0, -1)]
+        assert len(linted.proposal.tellers) == 2
+        sent = _believed(adds="tellers" if rounds == 1 else "tellers-belief")
+        assert length_of(sent) == linted.manifest.timetable.ends - linted.manifest.timetable.published
 
 
 def test_without_tellers_the_file_starts_from_what_staff_believe_where_they_choose_it() -> None:
@@ -96,8 +100,9 @@ def test_without_tellers_the_file_starts_from_what_staff_believe_where_they_choo
 
 
 @pytest.mark.parametrize("known", [{}, {"c1_expects": "1"}])
-def test_a_belief_about_fewer_than_two_columns_is_a_fault_of_the_choice(known: dict[str, str]) -> None:
-    wrong = fields(adds="belief", **known)
+@pytest.mark.parametrize("adds", form.FROM_BELIEF)
+def test_a_belief_about_fewer_than_two_columns_is_a_fault_of_the_choice(adds: str, known: dict[str, str]) -> None:
+    wrong = fields(adds=adds, **known)
     (fault,) = form_faults(wrong, lint_text(text_of(wrong)).faults)
     assert fault.field == "adds" and "say of two columns or more" in fault.says
 
@@ -135,13 +140,16 @@ async def test_from_the_form_to_a_published_study_with_two_tellers(tmp_path: Pat
         unnamed = words_of((await desk.post("/form", draft=draft[1], **fields(tellers="", people="300"))).text)
         assert "300 people " in unnamed and "Tellers count here before you name them" in unnamed
         assert "if you leave this empty, they are 30 60." in unnamed and "Two tellers are missing" in unnamed
-        believed = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60"))).text)
-        local = words_of((await desk.post("/form", draft=draft[1], **_believed(people="60", adds="belief"))).text)
+        believed, local = [
+            words_of((await desk.post("/form", draft=draft[1], **_believed(people="60", adds=adds))).text)
+            for adds in ("tellers-belief", "belief")
+        ]
         for told, places in ((believed, 3), (local, 2)):
             assert told.count("With 60 people the model ranks about as your") == 2, "in its step, and as the forecast"
             least = re.findall(r"about ([\d,]+) (?:people|members)", told)
             assert len(least) == places and len(set(least)) == 1 and "of 100" not in told, "consent has the same figure"
-        assert "If nobody can be a teller and the group is small" in unnamed
+        assert "If you want to learn from answers, take a choice without" in unnamed
+        assert "“Not known” is right" in unnamed
         wrong = words_of((await desk.post("/form", draft=draft[1], **fields(people="some"))).text)
         assert "How many people do you expect? expected a whole number from 2" in wrong
         checked = words_of((await desk.post("/form", draft=draft[1], **fields(adds=""))).text)
@@ -213,7 +221,7 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         assert "--loopback" not in anywhere and "and Tor (apt install" in anywhere
         assert f"anonml teller allow {app.home.public_key.hex()}" in anywhere
         assert "Student council, whose program is at 127.0.0.1:9000 Library, whose program is at 127" in anywhere
-        assert "If you are our data protection officer, please decline" in anywhere
+        assert "If you are our data protection officer in person, please decline" in anywhere
         assert "Responsible for the study: staff@example.org" in anywhere and "takes 10 d 4 h" in anywhere
         assert "for 45 days at most" in anywhere
         assert "at least 100 people enrol. A sum is made of at least 50 of them. Its epsilon is 2" in anywhere
@@ -225,24 +233,33 @@ async def test_the_mail_to_tellers_fits_how_the_desk_is_served_and_names_who_and
         lacking = await mail(title="", contact=" ")
         assert "First fill in: Title , Contact" in lacking and "Subject" not in lacking
         for here, length in ((await mail(pace="trial"), "7 min 40 s"), (await _at_loopback(app, mail), "10 d 4 h")):
-            assert "--name 'Student council' --loopback --port 9000 --home ~/teller-1" in here
-            assert "Library writes --port 9001 and --home ~/teller-2" in here and "apt install" not in here
-            assert "anonml teller serve --home ~/teller-1" in here and "Tellers there protect nobody" in here
-            assert "privacy rests on" not in here and "few of them" not in here and f"it takes {length}" in here
+            assert here.count("Subject: ") == 2 and "apt install" not in here and "Tellers there protect nobody" in here
+            first, second = here.split("Subject: ")[1:]
+            for one, number, port, name, other in (
+                (first, 1, 9000, "Student council", "Library"), (second, 2, 9001, "Library", "Student council")
+            ):
+                assert f'--name "{name}" --loopback --port {port} --home ~/teller-{number}' in one
+                assert one.count(f"--home ~/teller-{number}") == 4 == one.count("--home ~/teller-"), "all of its lines"
+                assert f"{other} has a mail of its own" in one
+            assert "privacy rests on" not in here and "few of them" not in here and f"the study takes {length}" in here
+            assert here.count("officer in person, please decline then") == 2 == here.count("A trial does not count")
+            assert here.count("report. In the trial all this passes in some minutes, with made-up people.") == 2
             assert "for 45 days at most" in here, "a trial's study is kept as long"
         few = await mail(pace="trial", minimum="100", tellers="Student council 127.0.0.1:8761")
         assert "at least 2 people enrol. A sum is made of at least 2 of them" in few
-        assert "The second teller writes --port 8762" in few
+        assert f'--name "{UNNAMED}" --loopback --port 8762 --home ~/teller-2' in few
         nobody = await mail(pace="trial", tellers="")
-        assert "They are for the first teller, by the name that students know:" in nobody
-        assert f"--name {shlex.quote(UNNAMED)} --loopback --port 8761" in nobody
+        assert nobody.count("the other teller has a mail of its own") == 2 and "To the first teller" in nobody
+        assert f'--name "{UNNAMED}" --loopback --port 8761' in nobody
+        costs = 'see what "$1" `does` 127.0.0.1:8761'
+        assert "--name 'see what \"$1\" `does`' --loopback" in await mail(pace="trial", tellers=costs)
         assert "start it again with anonml aggregator desk --onion" in await _at_loopback(app, mail)
 
 
 def test_the_mail_announces_dry_round_and_rehearsal_by_their_own_titles() -> None:
     practice = PROTOCOLS.proposal((files("aggregator.lab") / "practice.toml").read_text())
     for here in (True, False):
-        said = TellerRequest("Title", "staff", "00" * 32, here=here).mail()
+        (_, said), *_ = TellerRequest("Title", "staff", "00" * 32, here=here).mails()
         assert f'"{practice.title}"' in said and f"sum of {MEMBERS} made-up" in said and f'"{REHEARSAL}...' in said
 
 

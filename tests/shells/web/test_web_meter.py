@@ -179,4 +179,4 @@ async def test_a_raise_of_sums_is_asked_again_in_epsilons(page: Visited) -> None
     sure = asked.form("/budget/other") | {"sure": "yes"}
     await page.post("/budget/other", sure)
     limit = page.peer.policy().limit(Budget(Measure.ZCDP, Unit.PERSON))
-    assert limit.lifetime == rho_within(8 * 10**9, DELTA) and limit.per_study == 100_000_000
+    assert limit.lifetime == rho_within(8 * 10**9, DELTA) and limit.per_study == 101_000_000
