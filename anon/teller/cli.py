@@ -126,8 +126,12 @@ def serve(
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         await serving
 
-    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+    try:
         finished(work())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        if not as_json:
+            with suppress(OSError):
+                write(completed("stopped; nothing is lost: `anonml teller serve` goes on from here"))
 
 
 @app.command(rich_help_panel=RUN)
@@ -207,7 +211,11 @@ def status(context: typer.Context, home: HomeOption = DEFAULT_HOME, as_json: Jso
     if as_json:
         _print_figures(home, costs)
         return
-    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
+    opened = existing_home(home, os.urandom)
+    studies, fault, now = overview(opened.journal), disk_fault(home), time.time()
+    if not opened.is_served():
+        away = "nobody serves this teller now, and its studies wait: start it with `anonml teller serve`\n"
+        sys.stdout.write(completed(away))
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,33 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
     ]
     lines = [json.loads(line) for line in run("serve", "--json", "--home", tmp_path).splitlines()]
     assert [line["event"] for line in lines] == ["countersigned", *["adding-up"] * 2, *["over"] * 2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_teller_that_is_stopped_says_so_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    async def serve(*_: Any) -> None:
+        os.kill(os.getpid(), number)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("anon.teller.service.serve", serve)
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    monkeypatch.setattr("anon.kit.terminal.logs.time.time", lambda: 1_800_000_000.0)
+    again = f"`anonml teller serve --home {tmp_path}`"
+    assert run("serve", "--home", tmp_path) == (
+        f"2027-01-15T08:00:00Z stopped; nothing is lost: {again} goes on from here\n"
+    )
+
+
+def test_status_says_first_when_nobody_serves_the_teller(tmp_path: Path) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    away = f"nobody serves this teller now, and its studies wait: start it with `anonml teller serve --home {tmp_path}`"
+    assert run("status", "--home", tmp_path).splitlines()[0] == away
+    held = existing_home(tmp_path, os.urandom).lock()
+    assert "nobody" not in run("status", "--home", tmp_path)
+    os.close(held)
+    assert away in run("status", "--home", tmp_path)
 
 
 @pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
