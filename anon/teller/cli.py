@@ -314,7 +314,6 @@ def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] =
 
     for study in studies:
         manifest, whole = study.manifest, study.quorum.whole
-        noise = max(float(planned.sigma_squared) for planned in whole.sums) ** 0.5
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         since = "" if study.ended is None else f" since {instant(study.ended)}"
@@ -328,10 +327,9 @@ def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] =
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}; a sum may be of {whole.minimum}, as some may stay away"
-        checked = "members' programs check that it keeps the epsilon they read"
         for epsilon in _epsilons(manifest, costs):
             yield f"  costs epsilon {format_epsilon(epsilon)}, as members read"
-        yield f"  standard deviation of each teller's noise {noise:.3g}: {checked}"
+        yield "  each teller adds noise: members' programs check that it keeps the epsilon they read"
         yield from _dates(study, now)
         for sum_status in study.sums:
             yield f"  {sum_status.said}"

@@ -85,7 +85,7 @@ class StudyOverview:
         return self.members is not None and runs_ahead(self.manifest, rounds, at)
 
     def figures(self, now: float) -> dict[str, object]:
-        """For `--json`."""
+        """For `--json`. `noise`: the standard deviation of each teller's, in the units of that sum's integers."""
         pair = {"with": self.fellow} if self.fellow else {}
         return {
             "study": self.study.hex(),
@@ -110,8 +110,9 @@ class StudyOverview:
                     "taken": status.taken,
                     "accepted": status.accepted,
                     "why": status.why,
+                    "noise": float(planned.sigma_squared) ** 0.5,
                 }
-                for status in self.sums
+                for status, planned in zip(self.sums, self.quorum.whole.sums, strict=True)
             ],
         }
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from anon.crypto.nacl import SigningKey
 from anon.errors import Damaged, InvalidValue, Malformed, Refused
 from anon.sharing import exchange
+from anon.sharing.arrangement import parse_arrangement
 from anon.teller.calls import Calls
 from anon.teller.cli import app
 from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
@@ -187,7 +188,9 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     (study,) = told("status", "--home", tmp_path / "home")
     assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
     why = "waits for the list of members, which the staff's program makes"
-    assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0, "why": why}]
+    (planned,) = parse_arrangement(world.aggregator.manifest.part).sums
+    begun = {"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}
+    assert study["sums"] == [begun | {"why": why, "noise": float(planned.sigma_squared) ** 0.5}]
     assert study["ended"] is None and not study["runs_ahead"], "no roster has come"
     table, key = world.aggregator.manifest.timetable, world.aggregator.manifest.aggregator_key.hex()
     assert (study["aggregator"], study["minimum"], study["enrolment_closes"]) == (key, 3, table.enrol_closes)
@@ -203,6 +206,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         f"at the latest {instant(study['needed_until'])}",
     ):
         assert part in said
+    assert "deviation" not in said, "two studies' noises differ by their units, and read as if one were safer"
     assert study["answers_close"] <= table.ends < study["needed_until"] and "costs epsilon" not in said
     given = CliRunner().invoke(app, ["status", "--home", str(tmp_path / "home")], obj=wiring(), catch_exceptions=False)
     assert given.output == said, "a study of no protocol that this program knows"
