@@ -47,7 +47,7 @@ class News:
         study, least = self.manifest, self.manifest.cohort.minimum
         fewest = parse_arrangement(study.part).minimum
         after = {
-            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: at least {least} members, and a sum of {fewest}",
+            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: at least {least} members; a sum may be of {fewest}",
             Event.ADDING_UP: f"asked to add up round {(self.round or 0) + 1}{_EARLY if self.early else ''}",
             Event.OVER: f"over; its keys and shares are erased here. {self._then()}",
         }[self.event]

@@ -33,6 +33,7 @@ class SumStatus:
     """One sum: its stage, packets taken and accepted so far, and why there is no noisy share of it yet, or ever.
 
     Once there is a list, `accepted` is its length. None: not known any more, because the shares are erased.
+    `alone`: its round has no other.
     """
 
     round: int
@@ -41,6 +42,7 @@ class SumStatus:
     taken: int | None
     accepted: int | None
     why: str = ""
+    alone: bool = True
 
     @property
     def said(self) -> str:
@@ -48,7 +50,8 @@ class SumStatus:
         counts = (("taken", self.taken), ("accepted", self.accepted))
         known = ", ".join(f"{word} {count}" for word, count in counts if count is not None)
         told = [self.stage, *([f"packets {known}"] if known else []), *([self.why] if self.why else [])]
-        return f"round {self.round + 1}, slot {self.slot + 1}: {'; '.join(told)}"
+        which = "" if self.alone else f", sum {self.slot + 1}"
+        return f"round {self.round + 1}{which}: {'; '.join(told)}"
 
 
 @frozen
@@ -216,4 +219,5 @@ def _sum(
     }
     otherwise = "waiting" if knows.runs else "ended without a sum"
     stage = next((text for text, reached in told.items() if reached), otherwise)
-    return SumStatus(*place, stage, taken, accepted, why)
+    alone = sum(planned.round == place[0] for planned in knows.quorum.arrangement.sums) == 1
+    return SumStatus(*place, stage, taken, accepted, why, alone)

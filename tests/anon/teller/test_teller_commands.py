@@ -117,7 +117,7 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
     )
     stop = "No other study runs: you may stop (Ctrl-C), unless the staff plan a further one"
     assert run("serve", "--home", tmp_path).splitlines() == [
-        f"{begins}new, of “{manifest.contact}”: at least 4 members, and a sum of 2",
+        f"{begins}new, of “{manifest.contact}”: at least 4 members; a sum may be of 2",
         f"{begins}asked to add up round 1",
         f"{begins}asked to add up round 2, before its dates: {ahead}",
         f"{begins}over; its keys and shares are erased here. Keep serving: 2 studies run still",
