@@ -54,6 +54,10 @@ class News:
         return f"{study.study_id.hex()[:SHORTEST]} {short(study.title)}: {after}"
 
     def _then(self) -> str:
+        from anon.study.proposal import DRY_ROUND
+
+        if self.manifest.title == DRY_ROUND:
+            return "Keep serving: the staff's rehearsal or their study comes next"
         if not self.others:
             return "No other study runs: you may stop (Ctrl-C), unless the staff plan a further one"
         return f"Keep serving: {self.others} {'studies run' if self.others > 1 else 'study runs'} still"

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from typer.testing import CliRunner
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import Damaged, InvalidValue, Malformed, Refused
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_arrangement
+from anon.study.proposal import DRY_ROUND
 from anon.teller.calls import Calls
 from anon.teller.cli import app
 from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
@@ -102,6 +104,8 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
         News(Event.ADDING_UP, manifest, 1, early=True),
         News(Event.OVER, manifest, others=2), News(Event.OVER, manifest),
     )  # fmt: skip
+    dry = evolve(manifest, title=DRY_ROUND)
+    assert News(Event.OVER, dry).said.endswith("Keep serving: the staff's rehearsal or their study comes next")
 
     async def serve(home: Any, random_bytes: Any, ready: Any, say: Any, progress: Any, tell: Any) -> None:
         for news in events:
