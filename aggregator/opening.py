@@ -15,6 +15,7 @@ from aggregator.rules.lifecycle import OVER
 from aggregator.store.home import Home
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused, Unreachable
+from anon.kit.terminal.hints import noting
 from anon.kit.terminal.options import picked
 from anon.storage.home import aggregators_home
 from anon.transparency.fingerprint import words
@@ -24,7 +25,11 @@ RUN, WATCH, PUBLISH, KEEP = "Run", "Watch", "Publish", "Keep"
 DEFAULT_HOME = Path(os.environ.get("ANONML_AGGREGATOR_HOME", "~/.anonml-aggregator")).expanduser()
 HomeOption = Annotated[
     Path,
-    typer.Option("--home", callback=aggregators_home, help="The aggregator's directory, or a peer's: both in one."),
+    typer.Option(
+        "--home",
+        callback=noting("aggregator", aggregators_home),
+        help="The aggregator's directory, or a peer's: both in one.",
+    ),
 ]
 RestoredOption = Annotated[
     bool,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anon.errors import Refused
+from anon.kit.terminal.hints import noting
 from anon.kit.terminal.options import picked
 from anon.kit.terminal.printing import Terminal
 from anon.kit.terminal.progress import on_one_line
@@ -30,7 +31,9 @@ START, WATCH, PRIVACY, DEVICES = "Start", "Watch", "Privacy", "Devices"
 
 DEFAULT_HOME = Path(os.environ.get("ANONML_PEER_HOME", "~/.anonml-peer")).expanduser()
 NO_STUDIES = "no studies yet: `anonml peer join LINK`"
-HomeOption = Annotated[Path, typer.Option("--home", help="Your peer's directory (data, ledger, keys).")]
+HomeOption = Annotated[
+    Path, typer.Option("--home", callback=noting("peer"), help="Your peer's directory (data, ledger, keys).")
+]
 RouteOption = Annotated[
     str,
     typer.Option(

@@ -140,6 +140,10 @@ def serve(
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         finished(_serve(serving, processes, Fellows(home, workers - 1, processes), wiring_of(context)))
+    if not as_json:
+        with suppress(OSError):
+            console = Terminal()
+            console.print(f"{beginning(console.file)}stopped; nothing is lost", soft_wrap=True)
 
 
 async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:

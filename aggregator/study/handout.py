@@ -21,7 +21,7 @@ from anon.protocols.tellers import presented_tellers, tellers_of
 from anon.sharing.arrangement import LEAST_MEMBERS
 from anon.study.features import USUAL_COHORT
 from anon.study.manifest import Manifest
-from anon.study.proposal import REHEARSAL
+from anon.study.proposal import DRY_ROUND, REHEARSAL
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
@@ -32,8 +32,6 @@ UNNAMED: Final = "<YOUR OFFICE>"
 """In the place of a teller's name, which `anonml teller init` refuses as one."""
 _IN_TRIAL: Final = "In the trial all this passes in some minutes, with made-up people."
 
-DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
-"""The title of a dry round (`aggregator.lab.dry_round`)."""
 
 _EXCEL = re.compile(r"\.xlsx\b|\bExcel\b", re.IGNORECASE)
 

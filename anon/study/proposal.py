@@ -40,6 +40,8 @@ MAX_EPSILON = 20.0
 DECIMALS = 9
 """Of a number that the study is resolved from: a manifest holds it exactly."""
 FEWEST_TELLERS, MOST_TELLERS = 2, 4
+DRY_ROUND: Final = "A dry round: made-up people, nobody is asked"
+"""The title of a dry round (`aggregator.lab.dry_round`)."""
 REHEARSAL: Final = "Rehearsal: "
 """Begins the title of a study that made-up people live: the staff's own word, which proves nothing to a teller."""
 LONGEST_NAME, LONGEST_ENTRY = 60, 8000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import signal
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anon.errors import Malformed, Refused
+from anon.kit.terminal.hints import completed, noting
 from anon.kit.terminal.options import JsonOption, finished, print_json
 from anon.teller.news import SHORTEST
 from anon.wire.addresses import THIS_MACHINE
@@ -36,7 +36,9 @@ _SET_IN = "\n    "
 """Between the lines of a long title: no text of a stranger's begins a line."""
 COST = "cost of sums"
 """The socket of what names a study's epsilon: a program that serves loads nothing of it."""
-HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
+HomeOption = Annotated[
+    Path, typer.Option("--home", callback=noting("teller"), help="The teller's directory. Make no backup of it.")
+]
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
 )
@@ -124,8 +126,12 @@ def serve(
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         await serving
 
-    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+    try:
         finished(work())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        if not as_json:
+            with suppress(OSError):
+                write(completed("stopped; nothing is lost: `anonml teller serve` goes on from here"))
 
 
 @app.command(rich_help_panel=RUN)
@@ -150,7 +156,7 @@ def allow(
         raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml aggregator init` prints them") from None
     if keys or everybody:
         opened.allow({*(opened.allowed() or ()), *named} if keys else None)
-    after = f"Their studies come by themselves: leave `{_serving(home)}` running." if keys else ""
+    after = "Their studies come by themselves: leave `anonml teller serve` running." if keys else ""
     _show_allowed(opened, as_json, after)
 
 
@@ -184,7 +190,7 @@ def refuse(
     if as_json:
         _print_figures(home)
     else:
-        sys.stdout.write(_left(studies[0], home))
+        sys.stdout.write(completed(_left(studies[0])))
 
 
 @app.command(rich_help_panel=WATCH)
@@ -205,12 +211,16 @@ def status(context: typer.Context, home: HomeOption = DEFAULT_HOME, as_json: Jso
     if as_json:
         _print_figures(home, costs)
         return
-    studies, fault, now = overview(existing_home(home, os.urandom).journal), disk_fault(home), time.time()
+    opened = existing_home(home, os.urandom)
+    studies, fault, now = overview(opened.journal), disk_fault(home), time.time()
+    if not opened.is_served():
+        away = "nobody serves this teller now, and its studies wait: start it with `anonml teller serve`\n"
+        sys.stdout.write(completed(away))
     if fault:
         sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:
-        shown = _typed("words", home)
-        sys.stdout.write(f"no study yet: staff get name and address, your page the words (`{shown}`)\n")
+        none = "no study yet: staff get name and address, your page the words (`anonml teller words`)\n"
+        sys.stdout.write(completed(none))
         return
     for line in _lines(studies, now, costs):
         sys.stdout.write(line + "\n")
@@ -236,7 +246,7 @@ def _show_allowed(home: TellerHome, as_json: bool, after: str = "", before: str 
     named = [f"{key.hex()} ({_asker(home, key)})" for key in sorted(allowed or ())]
     head = "These may ask this teller to serve their studies, and no others:" if named else nobody
     lines = [before, everybody if allowed is None else head, *named, after]
-    sys.stdout.write("".join(f"{line}\n" for line in lines if line))
+    sys.stdout.write(completed("".join(f"{line}\n" for line in lines if line)))
 
 
 def _asker(home: TellerHome, key: bytes) -> str:
@@ -251,22 +261,14 @@ def _asker(home: TellerHome, key: bytes) -> str:
     return f"{whose}; its words: {words_of_key(key)}"
 
 
-def _serving(home: Path) -> str:
-    return _typed("serve", home)
-
-
-def _typed(command: str, home: Path) -> str:
-    return f"anonml teller {command}" + ("" if home == DEFAULT_HOME else f" --home {shlex.quote(str(home))}")
-
-
-def _left(study: StudyOverview, home: Path) -> str:
+def _left(study: StudyOverview) -> str:
     from anon.kit.terminal.foreign import short
 
     manifest, spare = study.manifest, study.quorum.whole.has_spare
     goes_on = "it goes on with its other tellers" if spare else "it gets no further sum"
     return (
         f"Left {study.study.hex()[:SHORTEST]} {short(manifest.title)}: its shares and keys are erased here.\n"
-        f"Tell {short(manifest.contact)}, since {goes_on}. Start your teller again for others: `{_serving(home)}`.\n"
+        f"Tell {short(manifest.contact)}, since {goes_on}. Start your teller again for others: `anonml teller serve`.\n"
     )
 
 
@@ -312,7 +314,6 @@ def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] =
 
     for study in studies:
         manifest, whole = study.manifest, study.quorum.whole
-        noise = max(float(planned.sigma_squared) for planned in whole.sums) ** 0.5
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         since = "" if study.ended is None else f" since {instant(study.ended)}"
@@ -326,10 +327,9 @@ def _lines(studies: Sequence[StudyOverview], now: float, costs: Sequence[Cost] =
         least = manifest.cohort.minimum
         few = f" (few, as in a trial; {USUAL_COHORT} are usual)" if least < USUAL_COHORT else ""
         yield f"  begins with at least {least} members{few}; a sum may be of {whole.minimum}, as some may stay away"
-        checked = "members' programs check that it keeps the epsilon they read"
         for epsilon in _epsilons(manifest, costs):
             yield f"  costs epsilon {format_epsilon(epsilon)}, as members read"
-        yield f"  standard deviation of each teller's noise {noise:.3g}: {checked}"
+        yield "  each teller adds noise: members' programs check that it keeps the epsilon they read"
         yield from _dates(study, now)
         for sum_status in study.sums:
             yield f"  {sum_status.said}"

@@ -96,6 +96,16 @@ class TellerHome:
                 raise ValueError("a key of another length")
             return frozenset(keys)
 
+    def is_served(self) -> bool:
+        """True if a process holds the lock: it serves this teller, or leaves a study just now."""
+        if not (self.path / LOCK).exists():
+            return False
+        try:
+            os.close(self.lock())
+        except Refused:
+            return True
+        return False
+
     def lock(self) -> int:
         """A descriptor that keeps other processes out until it is closed. Raises `Refused` if one is in."""
         descriptor = held_private(self.path / LOCK)

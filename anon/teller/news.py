@@ -47,13 +47,17 @@ class News:
         study, least = self.manifest, self.manifest.cohort.minimum
         fewest = parse_arrangement(study.part).minimum
         after = {
-            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: at least {least} members, and a sum of {fewest}",
+            Event.COUNTERSIGNED: f"new, of {short(study.contact)}: at least {least} members; a sum may be of {fewest}",
             Event.ADDING_UP: f"asked to add up round {(self.round or 0) + 1}{_EARLY if self.early else ''}",
             Event.OVER: f"over; its keys and shares are erased here. {self._then()}",
         }[self.event]
         return f"{study.study_id.hex()[:SHORTEST]} {short(study.title)}: {after}"
 
     def _then(self) -> str:
+        from anon.study.proposal import DRY_ROUND
+
+        if self.manifest.title == DRY_ROUND:
+            return "Keep serving: the staff's rehearsal or their study comes next"
         if not self.others:
             return "No other study runs: you may stop (Ctrl-C), unless the staff plan a further one"
         return f"Keep serving: {self.others} {'studies run' if self.others > 1 else 'study runs'} still"

@@ -33,6 +33,7 @@ class SumStatus:
     """One sum: its stage, packets taken and accepted so far, and why there is no noisy share of it yet, or ever.
 
     Once there is a list, `accepted` is its length. None: not known any more, because the shares are erased.
+    `alone`: its round has no other.
     """
 
     round: int
@@ -41,6 +42,7 @@ class SumStatus:
     taken: int | None
     accepted: int | None
     why: str = ""
+    alone: bool = True
 
     @property
     def said(self) -> str:
@@ -48,7 +50,8 @@ class SumStatus:
         counts = (("taken", self.taken), ("accepted", self.accepted))
         known = ", ".join(f"{word} {count}" for word, count in counts if count is not None)
         told = [self.stage, *([f"packets {known}"] if known else []), *([self.why] if self.why else [])]
-        return f"round {self.round + 1}, slot {self.slot + 1}: {'; '.join(told)}"
+        which = "" if self.alone else f", sum {self.slot + 1}"
+        return f"round {self.round + 1}{which}: {'; '.join(told)}"
 
 
 @frozen
@@ -85,7 +88,7 @@ class StudyOverview:
         return self.members is not None and runs_ahead(self.manifest, rounds, at)
 
     def figures(self, now: float) -> dict[str, object]:
-        """For `--json`."""
+        """For `--json`. `noise`: the standard deviation of each teller's, in the units of that sum's integers."""
         pair = {"with": self.fellow} if self.fellow else {}
         return {
             "study": self.study.hex(),
@@ -110,8 +113,9 @@ class StudyOverview:
                     "taken": status.taken,
                     "accepted": status.accepted,
                     "why": status.why,
+                    "noise": float(planned.sigma_squared) ** 0.5,
                 }
-                for status in self.sums
+                for status, planned in zip(self.sums, self.quorum.whole.sums, strict=True)
             ],
         }
 
@@ -215,4 +219,5 @@ def _sum(
     }
     otherwise = "waiting" if knows.runs else "ended without a sum"
     stage = next((text for text, reached in told.items() if reached), otherwise)
-    return SumStatus(*place, stage, taken, accepted, why)
+    alone = sum(planned.round == place[0] for planned in knows.quorum.arrangement.sums) == 1
+    return SumStatus(*place, stage, taken, accepted, why, alone)

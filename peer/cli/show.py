@@ -182,7 +182,7 @@ def show_sheet(
         console.print(f"You take part in this study. It holds {held}.")
     for line in sheet.objections if member is None else ():
         console.print(styled("[bold red]not possible:[/] {why}", why=inline(with_command(line))))
-    hint = "" if queries else "The queries: anonml peer look LINK --queries. "
+    hint = "" if queries else "The queries: `anonml peer look LINK --queries`. "
     console.print(f"{hint}Your data: {inline(str(home))}", style="dim")
 
 

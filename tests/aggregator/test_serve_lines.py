@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -54,3 +59,18 @@ async def test_a_line_has_its_second_and_a_count_that_moved_its_hour(
             begins = [line.partition(" ")[0] for line in said.out.splitlines()]
             assert begins == [*["2027-01-15T08:00:00Z"] * 4, "2027-01-15T08Z", "2027-01-15T08:00:00Z"]
             assert said.err == "2027-01-15T08:00:00Z tor has ended\n"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_last_line_says_that_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    async def stopped(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(serve, "_serve", stopped)
+    monkeypatch.setattr(serve, "wiring_of", lambda _: None)
+    monkeypatch.setattr(logs.time, "time", lambda: 1_800_000_000.0)
+    serve.serve(SimpleNamespace(), tmp_path, None, None, as_json=as_json)  # type: ignore[arg-type]
+    assert capsys.readouterr().out == ("" if as_json else "2027-01-15T08:00:00Z stopped; nothing is lost\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
+import shlex
 import sys
 import threading
 import time
@@ -41,7 +43,9 @@ class Command:
     monkeypatch: pytest.MonkeyPatch
 
     def __call__(self, *words: str | Path, typed: str = "", home: Path | None = None) -> Done:
-        return self.anonml("peer", *words, "--home", home or self.home, typed=typed)
+        used = home or self.home
+        done = self.anonml("peer", *words, "--home", used, typed=typed)
+        return Done(done.code, _hinting(done.out, used), _hinting(done.err, used))
 
     def anonml(self, *words: str | Path, typed: str = "") -> Done:
         """Runs `anonml WORDS`."""
@@ -59,6 +63,11 @@ class Command:
         out, err = self.capsys.readouterr()
         assert "Traceback" not in out + err
         return Done(code, out, err)
+
+
+def _hinting(text: str, home: Path) -> str:
+    """Hints of commands as they are without a home given (tests/anon/terminal/test_hints.py)."""
+    return re.sub(rf"\s--home\s+{re.escape(shlex.quote(str(home)))}(?=`)", "", text)
 
 
 @frozen

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import IO
 
+from anon.kit.terminal.hints import completed
 from anon.machine.clock import OF_ONE
 from anon.machine.environment import is_journal
 
@@ -73,7 +74,7 @@ class Plain(logging.Formatter):
         if record.name == "asyncio" and record.exc_info:  # its message quotes the task, and with it the exception
             record = logging.makeLogRecord(record.__dict__ | {"msg": "a task failed", "args": ()})
         of_one = hasattr(record, "of_one") or not record.name.startswith(_OWN)
-        return (moment(record.created, of_one) if self._timed else "") + super().format(record)
+        return (moment(record.created, of_one) if self._timed else "") + completed(super().format(record))
 
     def formatException(self, ei: _Failure) -> str:
         """The fault's places."""

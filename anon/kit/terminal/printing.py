@@ -7,10 +7,12 @@ text. So every module prints on a `Terminal`, which knows neither, and a line wi
 from __future__ import annotations
 
 import re
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
+
+from anon.kit.terminal.hints import additions, completed
 
 _FIELD = re.compile(r"\{([a-z_]+)\}")
 
@@ -22,9 +24,22 @@ class Terminal(Console):
         super().__init__(stderr=stderr, soft_wrap=soft_wrap, file=file, markup=False, emoji=False, highlight=False)
         self.legacy_windows = self.legacy_windows and self.is_terminal  # rich takes Windows' pipes for one
 
+    def print(self, *objects: Any, **how: Any) -> None:
+        """As rich's, with the home that was given in each command that a line of text hints at."""
+        super().print(*map(_with_home, objects), **how)
+
     def input(self, prompt: object = "", **_: object) -> str:
         """A line that somebody types after a plain prompt. Raises `EOFError` where nobody is there."""
         return super().input(str(prompt), markup=False, emoji=False)
+
+
+def _with_home(value: object) -> object:
+    if isinstance(value, str):
+        return completed(value)
+    if isinstance(value, Text):
+        for place, words in reversed([*additions(value.plain)]):
+            value = Text.assemble(value[:place], words, value[place:])
+    return value
 
 
 def styled(template: str, /, **values: object) -> Text:

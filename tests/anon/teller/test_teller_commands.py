@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from typer.testing import CliRunner
 
 from anon.crypto.nacl import SigningKey
 from anon.errors import Damaged, InvalidValue, Malformed, Refused
 from anon.sharing import exchange
+from anon.sharing.arrangement import parse_arrangement
+from anon.study.proposal import DRY_ROUND
 from anon.teller.calls import Calls
 from anon.teller.cli import app
 from anon.teller.home import ALLOWED, PLACE, Place, existing_home, open_home
@@ -99,6 +104,8 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
         News(Event.ADDING_UP, manifest, 1, early=True),
         News(Event.OVER, manifest, others=2), News(Event.OVER, manifest),
     )  # fmt: skip
+    dry = evolve(manifest, title=DRY_ROUND)
+    assert News(Event.OVER, dry).said.endswith("Keep serving: the staff's rehearsal or their study comes next")
 
     async def serve(home: Any, random_bytes: Any, ready: Any, say: Any, progress: Any, tell: Any) -> None:
         for news in events:
@@ -114,7 +121,7 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
     )
     stop = "No other study runs: you may stop (Ctrl-C), unless the staff plan a further one"
     assert run("serve", "--home", tmp_path).splitlines() == [
-        f"{begins}new, of “{manifest.contact}”: at least 4 members, and a sum of 2",
+        f"{begins}new, of “{manifest.contact}”: at least 4 members; a sum may be of 2",
         f"{begins}asked to add up round 1",
         f"{begins}asked to add up round 2, before its dates: {ahead}",
         f"{begins}over; its keys and shares are erased here. Keep serving: 2 studies run still",
@@ -122,6 +129,33 @@ def test_a_line_tells_what_becomes_of_a_study(tmp_path: Path, monkeypatch: pytes
     ]
     lines = [json.loads(line) for line in run("serve", "--json", "--home", tmp_path).splitlines()]
     assert [line["event"] for line in lines] == ["countersigned", *["adding-up"] * 2, *["over"] * 2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_teller_that_is_stopped_says_so_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    async def serve(*_: Any) -> None:
+        os.kill(os.getpid(), number)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("anon.teller.service.serve", serve)
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    monkeypatch.setattr("anon.kit.terminal.logs.time.time", lambda: 1_800_000_000.0)
+    again = f"`anonml teller serve --home {tmp_path}`"
+    assert run("serve", "--home", tmp_path) == (
+        f"2027-01-15T08:00:00Z stopped; nothing is lost: {again} goes on from here\n"
+    )
+
+
+def test_status_says_first_when_nobody_serves_the_teller(tmp_path: Path) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    away = f"nobody serves this teller now, and its studies wait: start it with `anonml teller serve --home {tmp_path}`"
+    assert run("status", "--home", tmp_path).splitlines()[0] == away
+    held = existing_home(tmp_path, os.urandom).lock()
+    assert "nobody" not in run("status", "--home", tmp_path)
+    os.close(held)
+    assert away in run("status", "--home", tmp_path)
 
 
 @pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
@@ -158,7 +192,9 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     (study,) = told("status", "--home", tmp_path / "home")
     assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
     why = "waits for the list of members, which the staff's program makes"
-    assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0, "why": why}]
+    (planned,) = parse_arrangement(world.aggregator.manifest.part).sums
+    begun = {"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}
+    assert study["sums"] == [begun | {"why": why, "noise": float(planned.sigma_squared) ** 0.5}]
     assert study["ended"] is None and not study["runs_ahead"], "no roster has come"
     table, key = world.aggregator.manifest.timetable, world.aggregator.manifest.aggregator_key.hex()
     assert (study["aggregator"], study["minimum"], study["enrolment_closes"]) == (key, 3, table.enrol_closes)
@@ -174,6 +210,7 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
         f"at the latest {instant(study['needed_until'])}",
     ):
         assert part in said
+    assert "deviation" not in said, "two studies' noises differ by their units, and read as if one were safer"
     assert study["answers_close"] <= table.ends < study["needed_until"] and "costs epsilon" not in said
     given = CliRunner().invoke(app, ["status", "--home", str(tmp_path / "home")], obj=wiring(), catch_exceptions=False)
     assert given.output == said, "a study of no protocol that this program knows"

@@ -30,27 +30,27 @@ def _seen(folder: Path) -> str:
 def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Path) -> None:
     world = spared(tmp_path)
     others = "waits for packets, until the last member may have answered"
-    assert _seen(tmp_path) == f"round 1, slot 1: waiting; packets taken 0, accepted 0; {others}"
+    assert _seen(tmp_path) == f"round 1: waiting; packets taken 0, accepted 0; {others}"
     statements = world.admit(AB, packets := world.packets())
     found = "waits for what “teller 1” found in 4 packets"
-    assert _seen(tmp_path) == f"round 1, slot 1: taking packets; packets taken 4, accepted 0; {found}"
+    assert _seen(tmp_path) == f"round 1: taking packets; packets taken 4, accepted 0; {found}"
     body = world.list_of(AB, world.settle(AB, statements) - {packets[0].tag})
     made = "waits for the list of packets, which the staff's program makes"
-    assert _seen(tmp_path) == f"round 1, slot 1: taking packets; packets taken 4, accepted 4; {made}"
+    assert _seen(tmp_path) == f"round 1: taking packets; packets taken 4, accepted 4; {made}"
     world.tellers[0].sign_list(world.at(AB), body)
     signed = "waits for the signature of “teller 1” under the list"
-    assert _seen(tmp_path) == f"round 1, slot 1: list signed; packets taken 4, accepted 3; {signed}"
+    assert _seen(tmp_path) == f"round 1: list signed; packets taken 4, accepted 3; {signed}"
     world.finished(AB, body)
-    assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
+    assert _seen(tmp_path) == "round 1: done; packets accepted 3"
     world.tellers[0].finish(world.at(AB).study, 0)
-    assert _seen(tmp_path) == "round 1, slot 1: done; packets accepted 3"
+    assert _seen(tmp_path) == "round 1: done; packets accepted 3"
 
 
 def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> None:
     world = spared(tmp_path)
     world.settle(AB, world.admit(AB, world.packets()))
     world.tellers[0].finish(world.at(AB).study, 0)
-    assert _seen(tmp_path) == "round 1, slot 1: ended without a sum; a list of enough packets never came"
+    assert _seen(tmp_path) == "round 1: ended without a sum; a list of enough packets never came"
 
 
 def test_two_lists_and_who_signed_them_are_named(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_two_lists_and_who_signed_them_are_named(tmp_path: Path) -> None:
     with pytest.raises(Disagreed):
         world.tellers[0].add_noise(world.at(AB), [other])
     named = "two lists were signed by “teller 0” and “teller 1”"
-    assert _seen(tmp_path) == f"round 1, slot 1: stopped: tellers disagree; packets accepted 4; {named}"
+    assert _seen(tmp_path) == f"round 1: stopped: tellers disagree; packets accepted 4; {named}"
 
 
 def test_a_list_that_the_other_teller_never_signed_is_said_when_all_is_over(tmp_path: Path) -> None:
