@@ -45,16 +45,24 @@ class Belief:
         """The part that comes from answers; the rest of a hundred was declared."""
         return round(100 * self.heard)
 
+    @property
+    def shares(self) -> tuple[str, str]:
+        """The parts declared and heard. A part that is not quite none, or not quite all, says so."""
+        if 0 < self.heard < 1 and self.percent_heard in (0, 100):
+            return ("> 99 %", "< 1 %") if self.heard < 0.5 else ("< 1 %", "> 99 %")
+        return f"{100 - self.percent_heard} %", f"{self.percent_heard} %"
+
     def sentences(self) -> tuple[Sentence, ...]:
         """The shares declared and heard, and what these rest on."""
+        declared, heard = map(Figure, self.shares)
         told = say_many(
             "Of the differences that this model sees between people, {declared} follow from what staff declared "
             "beforehand of {count} feature, and {heard} from the answers of {members} members.",
             "Of the differences that this model sees between people, {declared} follow from what staff declared "
             "beforehand of {count} features, and {heard} from the answers of {members} members.",
             self.features,
-            declared=Figure(f"{100 - self.percent_heard} %"),
-            heard=Figure(f"{self.percent_heard} %"),
+            declared=declared,
+            heard=heard,
             members=self.members,
         )
         if self.contradicted:

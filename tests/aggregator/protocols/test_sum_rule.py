@@ -101,9 +101,10 @@ def test_the_report_says_how_much_is_declared_and_how_much_was_heard() -> None:
     found = learned(60, 0.0)
     values = SumPart().report(STUDY, found).values
     told, rest = map(str, belief_of(found).sentences())
-    said = r"Of the differences that this model sees between people, (\d+) % follow from what staff declared "
-    shares = re.match(rf"{said}beforehand of 2 features, and (\d+) % from the answers of \d+ members\.$", told)
-    assert shares is not None and int(shares[1]) + int(shares[2]) == 100 and "as a whole: about" in rest
+    declared_part, heard = belief_of(found).shares
+    said = f"Of the differences that this model sees between people, {declared_part} follow from what staff declared "
+    assert re.match(rf"{said}beforehand of 2 features, and {heard} from the answers of \d+ members\.$", told)
+    assert "as a whole: about" in rest
     assert values["belief"] == belief_of(found)
     assert values["partitions"] == []
 
@@ -119,6 +120,13 @@ def test_a_belief_that_cannot_be_is_refused() -> None:
     for heard, members in ((1.5, 3), (0.5, -1)):
         with pytest.raises(InvalidValue, match="belief"):
             Belief(2, heard, members, 0.5, False, 100)
+
+
+def test_a_share_that_is_not_quite_none_says_so() -> None:
+    shares = [Belief(2, heard, 90, 0.5, False, 100).shares for heard in (0.0, 0.002, 0.04, 0.998, 1.0)]
+    assert shares == [
+        ("100 %", "0 %"), ("> 99 %", "< 1 %"), ("96 %", "4 %"), ("< 1 %", "> 99 %"), ("0 %", "100 %")
+    ]  # fmt: skip
 
 
 def test_models_without_a_rule_say_nothing_of_it() -> None:
