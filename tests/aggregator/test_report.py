@@ -199,7 +199,7 @@ def test_a_report_of_a_rule_says_how_much_staff_declared_and_if_it_was_shown() -
     true, unclear = _of_people(0.9, directed("rule")), _of_people(0.0, directed("rule"))
     assert "this model beats a guess" in true and "We found nothing that can be told from chance" in unclear
     for report in (true, unclear):
-        assert "is what staff declared beforehand of 2 features" in report
+        assert "follow from what staff declared beforehand of 2 features" in report
         assert "such studies would look this good by chance alone" in report
     assert "staff declared beforehand" not in _of_people(0.9)
 
