@@ -178,7 +178,7 @@ def _without(shell: str, tree: Path) -> None:
     for name in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
         shutil.copy(ROOT / name, tree / name)
     for name in ("tests/support", "tests/peer", "tests/aggregator"):
-        shutil.copytree(ROOT / name, tree / name)
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("out"))  # pictures of pages
 
 
 PURE = ("anon.crypto.pure",)
