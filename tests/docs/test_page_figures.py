@@ -119,4 +119,4 @@ def test_the_first_screen_says_what_holds_with_tellers() -> None:
     told = readme.partition("**The noise comes first.**")[2].partition("* **")[0]
     changed, _, summed = told.partition("With [tellers]")
     assert "local differential privacy" in changed and "factor of at most" in changed
-    assert "If one is honest" in summed and "one chance in a million" in summed
+    assert "If one is honest" in summed and "one in a million" in summed

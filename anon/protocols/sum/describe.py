@@ -205,12 +205,12 @@ def _promise(study: Manifest, records: Records | None) -> Sentence:
     if by_record:
         return say(
             "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-            "for each of your records by itself, but for one chance in a million, if at least one teller is honest.",
+            "for each of your records by itself, plus a chance of one in a million, if at least one teller is honest.",
             epsilon=promised(study),
         )
     return say(
-        "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, but "
-        "for one chance in a million, if at least one of them is honest.",
+        "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, "
+        "plus a chance of one in a million, if at least one of them is honest.",
         epsilon=promised(study),
     )
 
@@ -219,13 +219,13 @@ def _promise_of_pairs(study: Manifest, by_record: bool) -> Sentence:
     if by_record:
         return say(
             "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-            "for each of your records by itself, but for one chance in a million, if at least two of the three are "
+            "for each of your records by itself, plus a chance of one in a million, if at least two of the three are "
             "honest.",
             epsilon=promised(study),
         )
     return say(
-        "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, but "
-        "for one chance in a million, if at least two of the three are honest.",
+        "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon}, "
+        "plus a chance of one in a million, if at least two of the three are honest.",
         epsilon=promised(study),
     )
 

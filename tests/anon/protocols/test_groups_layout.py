@@ -154,7 +154,7 @@ def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
     said = " ".join(map(str, (*protocol_of(manifest()).odds(manifest()), charge_of(manifest()).condition)))
     for words in (
         "3 exact weights", "leave 2 times", "at least 4 members", "epsilon 1 for each of your records",
-        "one chance in a million", "chance of about 0.02", "leave out", "one receiver",
+        "one in a million", "chance of about 0.02", "leave out", "one receiver",
     ):  # fmt: skip
         assert words in said, words
     person = manifest(groups_study(aggregations=1, unit="person"))

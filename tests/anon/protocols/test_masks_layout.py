@@ -98,7 +98,7 @@ def test_an_owner_reads_what_hides_it_and_what_it_rests_on() -> None:
     said = " ".join(map(str, protocol_of(study).odds(study)))
     for words in (
         "fits a model to your records", "Its 3 exact weights", "at most 19 other members",
-        "epsilon 1 for each of your records by itself, but for one chance in a million, if", "invents",
+        "epsilon 1 for each of your records by itself, plus a chance of one in a million, if", "invents",
     ):
         assert words in said
     assert vector_survey(study).kind == "weights"

@@ -127,8 +127,8 @@ def test_too_many_values_for_one_machine_are_refused() -> None:
 @pytest.mark.slow
 def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> None:
     for unit, told, promise in (
-        ("record", "summed over your records, 30 at most", "epsilon 1 for each of your records by itself, but for one"),
-        ("person", "averages over your records, 30 at most", "epsilon 1, but for one chance in a million, if at least"),
+        ("record", "summed over your records, 30 at most", "epsilon 1 for each of your records by itself, plus a"),
+        ("person", "averages over your records, 30 at most", "epsilon 1, plus a chance of one in a million, if at"),
     ):
         study = manifest_of(MOMENTS, keys=many(30, unit))
         said = " ".join(protocol_of(study).odds(study))

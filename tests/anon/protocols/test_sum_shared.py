@@ -339,7 +339,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         lines = [line for line in part.odds(study) if not line.startswith("One member in")]
         assert leaves in lines[0]
         assert "2 shares, one for each teller: “clinic” and “students”" in lines[1]
-        assert "keeps to epsilon 1, but for one chance in a million, if at least one of them is honest" in lines[2]
+        assert "keeps to epsilon 1, plus a chance of one in a million, if at least one of them is honest" in lines[2]
         assert lines[3] == "A sum is published of 2 members or more: some may miss their time to send."
         assert lines[4] == (
             "If all of them work together, they see your exact answers: without your name, but so exact that they may "

@@ -86,7 +86,7 @@ def test_consent_says_that_two_of_three_must_be_honest() -> None:
     odds = " ".join(protocol.odds(study))
     for said in (
         "two shares for each pair of the three tellers “clinic”, “students” and “council”, each time anew",
-        "keeps to epsilon 1, but for one chance in a million, if at least two of the three are honest",
+        "keeps to epsilon 1, plus a chance of one in a million, if at least two of the three are honest",
         "A dishonest teller could have it made twice: the promise counts both sums.",
         "If any two of them work together, they see your exact answers",
     ):
@@ -99,7 +99,7 @@ def test_consent_says_that_two_of_three_must_be_honest() -> None:
 def test_consent_to_many_records_says_so_too() -> None:
     study = spared(MOMENTS, many(unit=RECORD))
     said = " ".join(protocol_of(study).odds(study))
-    assert "for each of your records by itself, but for one chance in a million, if at least two of the three" in said
+    assert "for each of your records by itself, plus a chance of one in a million, if at least two of the three" in said
 
 
 def test_three_tellers_without_a_spare_stay_as_they_were() -> None:

@@ -44,7 +44,7 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     for said in (
         leaves,
         "2 shares, one for each teller: “clinic” and “students”",
-        "keeps to epsilon 1, but for one chance in a million, if at least one of them is honest",
+        "keeps to epsilon 1, plus a chance of one in a million, if at least one of them is honest",
         "A sum is published of 2 members or more: some may miss their time to send.",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
         (

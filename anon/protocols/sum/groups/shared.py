@@ -180,12 +180,12 @@ def _promise(study: Manifest) -> Sentence:
     if study.records is not None and study.records.unit == RECORD:
         return say(
             "Each receiver adds up the shares it was sent, and adds noise. All that is published keeps to epsilon "
-            "{epsilon} for each of your records by itself, but for one chance in a million, if one receiver of each of "
-            "your groups is honest.",
+            "{epsilon} for each of your records by itself, plus a chance of one in a million, if one receiver of each "
+            "of your groups is honest.",
             epsilon=epsilon,
         )
     return say(
         "Each receiver adds up the shares it was sent, and adds noise. All that is published keeps to epsilon "
-        "{epsilon}, but for one chance in a million, if one receiver of each of your groups is honest.",
+        "{epsilon}, plus a chance of one in a million, if one receiver of each of your groups is honest.",
         epsilon=epsilon,
     )

@@ -111,13 +111,13 @@ def _promise(study: Manifest, honest: int) -> Sentence:
     if study.records is not None and study.records.unit == RECORD:
         return say(
             "Each member adds noise. What is published keeps to epsilon {epsilon} for each of your records by itself, "
-            "but for one chance in a million, if at least {honest} of the members who send are honest.",
+            "plus a chance of one in a million, if at least {honest} of the members who send are honest.",
             epsilon=epsilon,
             honest=honest,
         )
     return say(
-        "Each member adds noise. What is published keeps to epsilon {epsilon}, but for one chance in a million, if at "
-        "least {honest} of the members who send are honest.",
+        "Each member adds noise. What is published keeps to epsilon {epsilon}, plus a chance of one in a million, if "
+        "at least {honest} of the members who send are honest.",
         epsilon=epsilon,
         honest=honest,
     )
