@@ -28,7 +28,8 @@ _TEMPLATE: Final = """{% extends "report.html" %}
 {% endmacro %}
 <h2>The model</h2>
 <p>{% if model.target %}It predicts the number “<bdi>{{ model.target.name }}</bdi>”.
-{% else %}It adds up log-odds of “<bdi>{{ model.label.name }}</bdi>”.{% endif %}
+{% else %}It adds up log-odds of “<bdi>{{ model.label.name }}</bdi>”.
+{% endif %}
 {% if logarithms %}Of columns on a log scale the natural logarithm of 1 + value is taken first.
 {% endif %}Each column is centred, divided by its width and cut to lie from -1 to 1.
 Then it is multiplied by its weight.

@@ -45,6 +45,9 @@ _SHOWN: Final = 10
 """Rows that the report shows."""
 _TEMPLATE: Final = """{% extends "report.html" %}
 {% block source %}Noisy trees of {{ traffic.enrolled }} enrolled members, each public as it is.{% endblock %}
+{% block rests %}
+It rests on {{ learned.trees }} trees, each of them made noisy before it left its owner's machine.
+{% endblock %}
 {% block answered %}
 <li>Each machine grew one tree of its records with noise of its own, and posted it with a token that proves membership,
 once.</li>

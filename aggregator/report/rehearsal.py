@@ -32,4 +32,6 @@ def made_up(study: Manifest) -> str:
     pattern = f"the label “{study.label.name}” goes with “{found}”" if found else "their answers hold no pattern"
     made = f"Such people are made up by this program: {pattern}, and all else is chance."
     missed = " A report that finds nothing has missed that pattern." if found else ""
-    return f"Its title says that this was a rehearsal. {made}{missed}"
+    declared = any(feature.expects for feature in study.features)
+    apart = " They do not follow what the study declares: a declaration can look wrong here." if declared else ""
+    return f"Its title says that this was a rehearsal. {made}{missed}{apart}"

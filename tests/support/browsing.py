@@ -30,7 +30,9 @@ OUT = Path(__file__).parent / "out"
 ROOT = Path(__file__).resolve().parents[2]
 AXE_LOCK, AXE_HOME = ROOT / "locks" / "axe", ROOT / ".venv" / "axe"
 AXE = AXE_HOME / "node_modules" / "axe-core" / "axe.min.js"
-WIDTHS, SCHEMES = (320, 412, 1280), ("light", "dark")
+WIDTHS, SCHEMES, PRINT = (320, 412, 1280), ("light", "dark"), "print"
+PAPER = 718
+"""The pixels across of a sheet of A4 between margins of a centimetre, at 96 to the inch."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 LEVELS = ("wcag2a", "wcag2aa", "wcag2aaa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 """Of the checker's rules: all, those included that it leaves out by itself."""
@@ -131,11 +133,12 @@ class Browser:
     _seen: list[str] = field(factory=list)
 
     def view(self, width: int, scheme: str, height: int = 900) -> None:
-        """A window so wide, whose owner prefers light or dark."""
+        """A window so wide, whose owner prefers light or dark; or a sheet of paper, which browsers print as light."""
         phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        wish = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+        printed = scheme == PRINT
+        wish = {"features": [{"name": "prefers-color-scheme", "value": "light" if printed else scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print" if printed else "screen", **wish})
 
     def scripts(self, on: bool) -> None:
         """Let pages run scripts, or forbid it."""
@@ -239,6 +242,16 @@ class Browser:
         )
         return found
 
+    def badly_printed(self) -> list[str]:
+        """Of a sheet of paper: menus, which nothing follows there, and folds that nothing opens there."""
+        found: list[str] = self.driver.execute_script(
+            "const menus = [...document.querySelectorAll('nav')].filter(e => e.checkVisibility());"
+            "const folded = [...document.querySelectorAll('details:not([open]):not(form details) > :not(summary)')];"
+            "const unseen = folded.filter(e => e.parentElement.checkVisibility() && !e.checkVisibility());"
+            "return [...menus, ...unseen].map(e => e.outerHTML.slice(0, 90))"
+        )
+        return found
+
     def shot(self, name: str, folder: Path = OUT) -> Path:
         """Keep a picture of the whole page."""
         folder.mkdir(exist_ok=True)
@@ -293,6 +306,7 @@ class Looker:
     ) -> None:
         self.browser, self.axe, self.prefix, self.scripts = browser, axe, prefix, scripts
         self.views = [(width, scheme) for scheme, width in product(schemes, widths)]
+        self.sheets = [*self.views, (PAPER, PRINT)]
         self.faults: list[str] = []
 
     def look(self, name: str) -> None:
@@ -308,12 +322,14 @@ class Looker:
         self.browser.view(412, "light")
 
     def _at_every_width(self, name: str) -> None:
-        for width, scheme in self.views:
+        for width, scheme in self.sheets:
             self.browser.view(width, scheme)
             self.browser.shot(f"{self.prefix}{name}-{width}-{scheme}")
             if (wider := self.browser.overflow()) > 0:
                 self.faults.append(f"{name} at {width}: {wider} px too wide")
             self.faults += [f"{name} at {width}: a part cannot be seen of {part}" for part in self.browser.clipped()]
+            if scheme == PRINT:
+                self.faults += [f"{name} on paper: {part}" for part in self.browser.badly_printed()]
 
 
 @contextmanager

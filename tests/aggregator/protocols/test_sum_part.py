@@ -252,6 +252,7 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     page = render(study, found, Traffic(10, {}, {}), {0: 10})
     assert "tellers “clinic” and “students” keeps its shares to itself, adds its noise and signs one list only" in page
     opened = html.unescape(re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL))
+    assert not re.search(r"[.?!][A-Z]", re.sub(r"</?bdi>", "", opened)), "a sentence begins right after another"
     assert "central epsilon 1 at delta" in page and "rho 0.02" in page
     assert "rho" not in opened and "delta" not in opened, "one click away"
     assert "<strong>epsilon 1</strong>. Had one member's answers been others, the chances of whatever is" in opened
