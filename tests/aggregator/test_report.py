@@ -70,6 +70,12 @@ async def _report(home: Path, text: str) -> str:
         return (await published(running.live))["report", 0].decode()
 
 
+def _declared(text: str) -> str:
+    """The same study, whose staff expect something of the feature `sex`."""
+    told = text.replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
+    return told.replace("[schedule]", '[learning]\nclassifier = "additive"\nscore_share = 0\n\n[schedule]')
+
+
 async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     page = await _report(tmp_path / "home", study_text())
     assert "It was a trial, and its people may be made up." in " ".join(page.split())
@@ -77,6 +83,9 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     rehearsed = " ".join((await _report(tmp_path / "rehearsed", titled)).split())
     assert "may be made up" not in rehearsed and "Such people are made up by this program:" in rehearsed
     assert "the label “income” goes with “sex”, and all else is chance." in rehearsed
+    declared = _declared(titled)
+    apart = "They do not follow what the study declares: a declaration can look wrong here."
+    assert apart not in rehearsed and apart in await _report(tmp_path / "declared", declared)
     assert "Record-level epsilon (local, pure): <strong>2</strong>" in page
     assert "the odds between any two versions of that person's record move by at most a factor of 7.39." in page
     assert "Per-attribute (AnonML eq. 6): 2" in page
@@ -136,9 +145,7 @@ def _of_people(going_with: float, text: str = "", accepted: int = 4000) -> str:
 
 def test_with_a_test_set_it_says_what_needs_no_study() -> None:
     """The commoner answer for everybody, and the declared directions by themselves where there are any."""
-    told = study_text().replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
-    told = told.replace("[schedule]", '[learning]\nclassifier = "additive"\nscore_share = 0\n\n[schedule]')
-    plain, declared = _of_people(0.8), _of_people(0.8, told)
+    plain, declared = _of_people(0.8), _of_people(0.8, _declared(study_text()))
     common = re.search(r"commoner answer for everybody has an accuracy of (0\.[0-9]{3})", plain)
     assert common and 0.5 <= float(common[1]) < 0.55
     rule = re.search(r"directions that staff declared, by themselves.* have a ROC AUC of (0\.[0-9]{3})", declared)
