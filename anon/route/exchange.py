@@ -111,12 +111,15 @@ async def _asked(connected: socket.socket, request: tuple[h11.Connection, bytes]
     talk, words = request
     loop = asyncio.get_running_loop()
     reading = _Answer(talk, limit, loop.create_future())
-    transport, _ = await loop.create_connection(lambda: reading, sock=connected)
     try:
-        transport.write(words)
-        return await reading.answer
+        transport, _ = await loop.create_connection(lambda: reading, sock=connected)
+        try:
+            transport.write(words)
+            return await reading.answer
+        finally:
+            transport.abort()  # what is not sent yet, after an early no, is not wanted
     finally:
-        transport.abort()  # what is not sent yet, after an early no, is not wanted
+        reading.give_up()
 
 
 class _Answer(asyncio.Protocol):
@@ -143,6 +146,11 @@ class _Answer(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         self._fail(error or ConnectionError())
+
+    def give_up(self) -> None:
+        """End the wait for the answer, so that asyncio reports no fault of it as forgotten."""
+        if not self.answer.cancel() and not self.answer.cancelled():
+            self.answer.exception()
 
     def _take(self, event: object) -> None:
         self._pieces_left -= 1
