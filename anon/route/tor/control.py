@@ -179,6 +179,7 @@ class Controller:
         if self._ended is not None:
             raise Unreachable(self._ended)
         answer: asyncio.Future[TorReply] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have given up
         self._waiting.append(answer)
         try:
             async with asyncio.timeout(seconds):

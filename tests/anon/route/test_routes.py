@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -233,22 +232,3 @@ async def test_cookies_are_not_kept() -> None:
         await route.get(f"127.0.0.1:{port}", "/", 10)
         await route.get(f"127.0.0.1:{port}", "/", 10)
     assert not any(b"cookie" in head.lower() for head in seen.heads)
-
-
-async def test_an_exchange_that_is_given_up_at_any_moment_leaves_no_forgotten_fault() -> None:
-    """Cancelled after each number of turns of the loop, that of making the connection included."""
-    forgotten, loop = list[object](), asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: forgotten.append(context))
-    server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
-    address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
-        for turns in range(12):
-            asked = asyncio.create_task(DirectRoute().get(address, "/", 10))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
-            del asked
-            await asyncio.sleep(0.01)
-            gc.collect()
-    assert not forgotten
