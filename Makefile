@@ -38,6 +38,7 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or so
 	@touch $@
 
 .venv/base: .venv/made pyproject.toml $(STAFF:%=locks/%.txt)
+	@echo "installing into .venv, which takes about a minute"
 	@$(call locked,.venv,$(STAFF))
 	@$(call project,.venv,-e .)
 	@touch $@
@@ -89,6 +90,7 @@ demo-averaging demo-transfer demo-masks demo-groups demo-trees: demo-%: .venv/de
 	$(call demo,$*)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
+	@echo "about two minutes on two quiet cores, of which the first dot takes a quarter"
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the rules of the source (make check), the soak; make test-all runs all but the soak"
 

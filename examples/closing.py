@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -56,7 +57,8 @@ def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
     if "records" in figures:
         yield from _parties(figures)
         return
-    yield f"[bold]{figures['enrolled']:,} people trained one model, and nobody handed over their data.[/]"
+    asked = f"“{escape(inline(figures['title']))}”: "
+    yield f"[bold]{asked}{figures['enrolled']:,} people trained one model, and nobody handed over their data.[/]"
     yield _worth(figures) if figures["shown"] else _CHANCE
     if CONTROL in figures:
         yield _FOUND if figures[CONTROL]["shown"] else _NOTHING_FOUND
@@ -67,8 +69,8 @@ def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
     if "trees" in figures:
         made = f"{figures['rows']:,} rows that stand for nobody, drawn from a private tree of each"
     yield (
-        f"[bold]{figures['enrolled']:,} parties with {figures['records']:,} records each made {made}, and none "
-        "handed over a record.[/]"
+        f"[bold]“{escape(inline(figures['title']))}”: {figures['enrolled']:,} parties with {figures['records']:,} "
+        f"records each made {made}, and none handed over a record.[/]"
     )
     rows = [f"  {name:<24} {error:6.3f}   {auc:6.3f}" for name, (error, auc) in figures["models"].items()]
     yield "\n".join([f"  {'':<24} {'error':>6}   {'AUC':>6}", *rows])
@@ -112,9 +114,10 @@ def _worth(figures: Mapping[str, Any]) -> str:
     auc, binned, raw = figures["auc"], figures["auc_ceiling_binned"], figures["auc_ceiling_raw"]
     return (
         f"[bold]The private model: AUC {auc:.3f}.[/] Given two people of whom one is positive, it picks the right one "
-        f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part.\n"
-        f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same coarse "
-        "answers. That is the gain that collecting the data would have brought."
+        f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part; "
+        "a study knows none, so its report states no AUC.\n"
+        f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same data in "
+        "the study's ranges. Collecting the data would bring the difference."
     )
 
 
@@ -129,9 +132,9 @@ def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
     epsilon = figures["epsilon_record"]
     moved = odds_moved(round(epsilon * NANO))
     yield (
-        f"[bold]The price for each person: epsilon {epsilon:g}.[/] Whatever anyone believed about a person, and even "
-        f"if they know which packets are theirs, the odds of it {moved}. Each machine adds the noise itself, so "
-        "nobody has to be trusted for that."
+        f"[bold]The price for each person: epsilon {epsilon:g}.[/] Whatever anyone believed about a person, the odds "
+        f"of that belief {moved}, even for somebody who knows which packet is whose. Each machine adds the noise "
+        "itself, so nobody has to be trusted for that."
     )
 
 
@@ -151,21 +154,28 @@ def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
 def _next(report: Path | None, example: str, published: Path | None) -> Iterator[str]:
     if report is not None:
         yield f"[bold]The report[/] that the study published: {escape(inline(str(report)))}"
+    program = escape(inline(quote(started_as(sys.argv[0]))))
     yield (
-        f"[bold]Check what was published:[/] anonml aggregator audit {escape(inline(quote(str(published))))}, or drop "
-        "that folder on docs/verifier/verify.html in a browser."
+        f"[bold]Check what was published:[/] {program} aggregator audit {escape(inline(quote(str(published))))}, or "
+        "drop that folder on docs/verifier/verify.html in a browser."
         if published is not None
-        else "[bold]Check what was published:[/] --keep FOLDER keeps it, and tells how."
+        else f"[bold]Check what was published:[/] {program} demo {escape(inline(quote(example)))} --keep FOLDER keeps "
+        "it, and says how."
     )
     other = "mooc" if example == "census" else "census"
-    yield (
-        "[bold]Try next:[/]\n"
-        f"  anonml demo {other:<10}        another study\n"
-        "  anonml demo averaging         parties with many records (also: transfer, masks, groups, trees)\n"
-        "  anonml demo --tor             through a private Tor network\n"
-        "  anonml study init STUDY.toml  a study of your own\n"
-        "  anonml peer open              the page of somebody who is asked"
-    )
+    commands = {
+        f"demo {other}": "another study",
+        "demo averaging": "parties with many records",
+        "demo --tor": "through a private Tor network",
+        "study init STUDY.toml": "a study of your own",
+        "peer open": "the page of somebody who is asked",
+    }
+    yield "\n".join(["[bold]Try next:[/]", *(f"  {program} {words:<22} {said}" for words, said in commands.items())])
+
+
+def started_as(program: str) -> str:
+    """The command's name as somebody can type it here: with its folder where no shell would find it."""
+    return program if Path(program).name == "anonml" and shutil.which("anonml") is None else "anonml"
 
 
 def show(

@@ -37,11 +37,18 @@ _MEMBERS = (str(State.FINISHED),)
 PUBLISHED = "published"
 ENDED = (PUBLISHED, "abandoned", "ended")
 _STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
+_DONE = {
+    "enrol": "{enrolled:,} enrolled",
+    "settle": "every peer checked the list of members",
+    "bin": "ranges found",
+    "collect": "every window is closed",
+    "learn": "the model is published",
+}
 _SAID = {
     "enrolling": "people look at the study, consent and enrol, each at a time of their own",
     "settling": "the roster is closed, and every peer checks it",
-    "binning": "some peers answer where to cut, each with one perturbed bit",
-    "collecting": "every peer sends, at a time of its own",
+    "binning": "some of the peers send first: one perturbed bit each, from which ranges of numbers are found",
+    "collecting": "peers send, each at a time of its own",
 }
 
 
@@ -172,7 +179,8 @@ class StudyRun:
             with shown(self.console, picture, _SAID.get(phase, "the aggregator counts, and learns from noisy counts")):
                 status = server.line()
             if status["phase"] != phase:
-                self._lap(_STAGES.get(status["phase"], phase), f"{status['enrolled']:,} enrolled")
+                stage = _STAGES.get(status["phase"], phase)
+                self._lap(stage, _DONE.get(stage, _DONE["enrol"]).format(enrolled=status["enrolled"]))
             elif status["fault"]:
                 self.console.print(f"  it waits: {inline(status['fault'])}", highlight=False, markup=False)
         return status
@@ -210,6 +218,7 @@ def figures_of(
     manifest = PROTOCOLS.manifest(published.body("manifest"))
     sent, accepted = _added(outcomes, "sent"), published.accepted(len(manifest.slots))
     return {
+        "title": manifest.title,
         "peers": peers,
         "joined": sum(count for each in outcomes for state, count in each["states"].items() if state in _MEMBERS),
         "enrolled": published.count("roster"),

@@ -17,6 +17,7 @@ from examples.checks import CONTROL, faults
 from examples.closing import closing
 
 STUDY: dict[str, Any] = {
+    "title": "Who leaves?",
     "peers": 500, "joined": 500, "enrolled": 500, "packets": 1, "sent": 500, "attempts": 501, "accepted": 500,
     "included": 500, "refused": {}, "missed": 0, "lost": 0, "epsilon_record": 4.0, "epsilon_eq6": 1.0,
     "most_spent": 4.0, "audited": True, "shown": True, "local": True, "auc": 0.81, "auc_ceiling_binned": 0.86,

@@ -86,7 +86,7 @@ def test_everybody_comes_while_enrolment_is_open(schedule: Schedule) -> None:
 
 FIGURES = {
     "peers": 2000, "joined": 2000, "enrolled": 2000, "packets": 1, "sent": 2000, "accepted": 2000, "included": 2000,
-    "lost": 0,
+    "title": "Who earns [more]?", "lost": 0,
     "missed": 0, "refused": {}, "audited": True, "most_spent": 2.0, "epsilon_record": 2.0, "local": True,
     "auc": 0.8561, "auc_ceiling_binned": 0.8749, "auc_ceiling_raw": 0.8931, "shown": True,
 }
@@ -100,6 +100,7 @@ def said(figures: dict[str, object], report: Path | None = None, kept: Path | No
 
 def test_the_last_word_is_in_words(tmp_path: Path) -> None:
     text = said({}, tmp_path / "report.html")
+    assert text.startswith("╭") and "“Who earns [more]?”: 2,000 people trained one model" in text
     assert "AUC 0.856" in text and "86 times in 100" in text and "AUC 0.893 from everybody's raw data" in text
     assert "epsilon 2." in text and "move by at most a factor of 7.39" in text
     assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
@@ -109,6 +110,15 @@ def test_the_last_word_has_the_audit_of_a_kept_study() -> None:
     kept = Path("my demo") / "published"
     assert f"anonml aggregator audit '{kept}', or drop" in said({}, kept=kept)
     assert "verify.html" in said({}, kept=kept) and "--keep FOLDER" in said({})
+
+
+def test_its_commands_can_be_typed_where_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("examples.closing.shutil.which", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["my env/bin/anonml", "demo"])
+    text = said({})
+    assert "'my env/bin/anonml' demo census --keep FOLDER" in text and "'my env/bin/anonml' demo mooc" in text
+    monkeypatch.setattr("examples.closing.shutil.which", lambda name: "/usr/bin/anonml")
+    assert "my env" not in said({})
 
 
 CONTROLLED = {"control": FIGURES | {"shown": False, "auc": 0.52}}
