@@ -205,7 +205,7 @@ def test_it_is_told_what_a_rehearsal_waits_for(tmp_path: Path) -> None:
     assert run._follow(server, Picture(tmp_path, 4, lambda: NOW, NOW)) == ended
     waits = [line for line in printed.getvalue().splitlines() if "it waits" in line]
     assert waits == ["  it waits: the teller Library does not answer"]
-    assert printed.getvalue().count(" s   4 enrolled") == 1, "one stage ended"
+    assert printed.getvalue().count(" s   the model is published") == 1, "one stage ended"
 
 
 @pytest.mark.process
