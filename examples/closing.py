@@ -114,8 +114,8 @@ def _worth(figures: Mapping[str, Any]) -> str:
     auc, binned, raw = figures["auc"], figures["auc_ceiling_binned"], figures["auc_ceiling_raw"]
     return (
         f"[bold]The private model: AUC {auc:.3f}.[/] Given two people of whom one is positive, it picks the right one "
-        f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part; "
-        "a study knows none, so its report states no AUC.\n"
+        f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part. "
+        "The study knows no such people, so its report lacks this figure.\n"
         f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same data in "
         "the study's ranges. Collecting the data would bring the difference."
     )
@@ -159,8 +159,8 @@ def _next(report: Path | None, example: str, published: Path | None) -> Iterator
         f"[bold]Check what was published:[/] {program} aggregator audit {escape(inline(quote(str(published))))}, or "
         "drop that folder on docs/verifier/verify.html in a browser."
         if published is not None
-        else f"[bold]Check what was published:[/] {program} demo {escape(inline(quote(example)))} --keep FOLDER keeps "
-        "it, and says how."
+        else f"[bold]Check what was published:[/] {program} demo {escape(inline(quote(example)))}"
+        f"{' --data FILE' if Path(example).suffix else ''} --keep FOLDER keeps it, and says how."
     )
     other = "mooc" if example == "census" else "census"
     commands = {

@@ -92,15 +92,18 @@ FIGURES = {
 }
 
 
-def said(figures: dict[str, object], report: Path | None = None, kept: Path | None = None) -> str:
+def said(
+    figures: dict[str, object], report: Path | None = None, kept: Path | None = None, example: str = "census"
+) -> str:
     console = Console(width=200, record=True, file=StringIO())
-    console.print(closing({**FIGURES, **figures}, report, "census", kept))
+    console.print(closing({**FIGURES, **figures}, report, example, kept))
     return " ".join(console.export_text().replace("│", " ").split())
 
 
 def test_the_last_word_is_in_words(tmp_path: Path) -> None:
     text = said({}, tmp_path / "report.html")
     assert text.startswith("╭") and "“Who earns [more]?”: 2,000 people trained one model" in text
+    assert "its report lacks this figure" in text
     assert "AUC 0.856" in text and "86 times in 100" in text and "AUC 0.893 from everybody's raw data" in text
     assert "epsilon 2." in text and "move by at most a factor of 7.39" in text
     assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
@@ -109,7 +112,8 @@ def test_the_last_word_is_in_words(tmp_path: Path) -> None:
 def test_the_last_word_has_the_audit_of_a_kept_study() -> None:
     kept = Path("my demo") / "published"
     assert f"anonml aggregator audit '{kept}', or drop" in said({}, kept=kept)
-    assert "verify.html" in said({}, kept=kept) and "--keep FOLDER" in said({})
+    assert "verify.html" in said({}, kept=kept) and "anonml demo census --keep FOLDER" in said({})
+    assert "anonml demo 'my study.toml' --data FILE --keep FOLDER" in said({}, example="my study.toml")
 
 
 def test_its_commands_can_be_typed_where_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
