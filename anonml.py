@@ -44,7 +44,7 @@ COMMANDS = MappingProxyType(
         "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
         "evidence": ("anon.kit.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
         "audit": ("aggregator.auditor.cli", "Test a mechanism, as a black box, against the epsilon it claims."),
-        "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
+        "demo": ("examples.demo", "Run a whole study on this machine, of census data or of your own."),
         "testnet": ("anon.kit.testnet.cli", "A private Tor network on this machine, to try everything on."),
         "doctor": ("anon.kit.terminal.doctor", "Look at this installation and say what to do next."),
         "support-bundle": ("anon.kit.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),

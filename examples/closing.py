@@ -99,7 +99,8 @@ def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
 
 _CHANCE = (
     "[bold]The model was not shown to know anything.[/] Noise alone would look as good too often, so its report calls "
-    "the result chance, and no accuracy is given here. More people, or a larger epsilon, would help."
+    "the result chance, and no accuracy is given here. More people, or a larger epsilon, would help. Each run draws "
+    "other noise, so another may end well: README has a table of how often."
 )
 _FOUND = (
     "[bold]The control:[/] with shuffled labels the report found something too. That is an error which its test makes "
@@ -117,7 +118,7 @@ def _worth(figures: Mapping[str, Any]) -> str:
         f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part. "
         "The study knows no such people, so its report lacks this figure.\n"
         f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same data in "
-        "the study's ranges. Collecting the data would bring the difference."
+        f"the study's ranges.{f' Collecting the data would add {raw - auc:.3f}.' if raw > auc else ''}"
     )
 
 
@@ -160,17 +161,21 @@ def _next(report: Path | None, example: str, published: Path | None) -> Iterator
         "drop that folder on docs/verifier/verify.html in a browser."
         if published is not None
         else f"[bold]Check what was published:[/] {program} demo {escape(inline(quote(example)))}"
-        f"{' --data FILE' if Path(example).suffix else ''} --keep FOLDER keeps it, and says how."
+        f"{' --data FILE' if Path(example).suffix else ''} --keep FOLDER runs it again, keeps it all, and says how."
     )
-    other = "mooc" if example == "census" else "census"
-    commands = {
-        f"demo {other}": "another study",
-        "demo averaging": "parties with many records",
-        "demo --tor": "through a private Tor network",
-        "study init STUDY.toml": "a study of your own",
-        "peer open": "the page of somebody who is asked",
-    }
-    yield "\n".join(["[bold]Try next:[/]", *(f"  {program} {words:<22} {said}" for words, said in commands.items())])
+    commands = [(words, said) for words, said in _NEXT if words != f"demo {example}"]
+    yield "\n".join(["[bold]Try next:[/]", *(f"  {program} {words:<22} {said}" for words, said in commands)])
+
+
+_NEXT = (
+    ("demo census", "2,000 people, in 3 minutes"),
+    ("demo sum", "300 people, exact sums"),
+    ("demo mooc", "a course, in 6 minutes"),
+    ("demo averaging", "parties with many records"),
+    ("demo --tor", "through Tor; needs tor"),
+    ("study init STUDY.toml", "a study of your own"),
+    ("peer open", "the page for a member"),
+)
 
 
 def started_as(program: str) -> str:

@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -51,21 +52,23 @@ def main(
     peers: Annotated[int, typer.Option(min=0, help="How many peers; 0: the example's own number.")] = 0,
     seed: Annotated[int | None, typer.Option(help="Which people take part; never their noise or keys.")] = None,
     shuffle_labels: Annotated[bool, typer.Option(help="mooc: break the link to the label; AUC must be 0.5.")] = False,
-    tor: Annotated[bool, typer.Option("--tor", help="Through a private Tor network, started for it.")] = False,
-    control: Annotated[bool, typer.Option(help="mooc: run it a second time with shuffled labels.")] = True,
+    tor: Annotated[bool, typer.Option("--tor", help="Through a private Tor network of its own; needs tor.")] = False,
+    control: Annotated[bool, typer.Option(help="mooc: run it a second time, with shuffled labels.")] = True,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder (some 300 MB).")] = None,
 ) -> None:
     """Run a whole study with real peers on this machine, and say in words what came of it. The report is kept."""
     console = Console(stderr=True)
     chosen = secrets.randbits(31) if seed is None else seed
     asked = Asked(example, data, peers or (TOR_PEERS if tor else PEERS).get(example, 200), chosen, shuffle_labels, tor)
-    report = None
+    report, twice = None, example == "mooc" and control and not shuffle_labels and not tor
+    if twice:
+        console.print("two studies, one after the other: the second with shuffled labels, to find nothing in")
     with _folder(keep) as folder:
         with _network(folder, console, tor):
             figures = _run(asked, folder, console)
-        if example == "mooc" and control and not shuffle_labels and not tor:
-            console.print("the control: the same study with shuffled labels, in which there is nothing to find")
+        if twice:
+            console.print("the control: the same study with shuffled labels")
             shuffled = Asked(example, None, asked.peers, chosen, True, False)
             figures |= with_control(figures, _run(shuffled, folder / "control", console))
         if (found := folder / "published" / "report.html").is_file():
@@ -104,10 +107,11 @@ class Asked:
 
 
 def _run(asked: Asked, folder: Path, console: Console) -> dict[str, Any]:
+    began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    with waiting(console, "people are found", None):
+    with waiting(console, f"the data of {asked.peers:,} peers are read, or made up", None):
         scene = asked.scene(folder)
-    return StudyRun(Wanted(scene, folder, asked.seed, asked.tor), console).figures()
+    return StudyRun(Wanted(scene, folder, asked.seed, asked.tor), console, since=began).figures()
 
 
 def with_control(figures: dict[str, Any], control: dict[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,8 @@ class Picture:
     def line(self, said: str) -> str:
         """The same in one line, for where there is no terminal."""
         passed, reached = self.look()
-        return f"  {moment(passed)}: {said}; {reached.enrolled:,} enrolled, {reached.sent:,} packets sent"
+        sent = f", {reached.sent:,} packet{'s' * (reached.sent != 1)} sent" if reached.sent else ""
+        return f"  {moment(passed)}: {said}; {reached.enrolled:,} enrolled{sent}"
 
 
 def moment(passed: timedelta) -> str:

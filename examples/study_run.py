@@ -36,14 +36,14 @@ HOSTS, TOR_HOSTS = 4, 2
 _MEMBERS = (str(State.FINISHED),)
 PUBLISHED = "published"
 ENDED = (PUBLISHED, "abandoned", "ended")
-_STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
 _DONE = {
-    "enrol": "{enrolled:,} enrolled",
-    "settle": "every peer checked the list of members",
-    "bin": "ranges found",
-    "collect": "every window is closed",
-    "learn": "the model is published",
+    "enrolling": ("enrol", "{enrolled:,} enrolled"),
+    "settling": ("settle", "every peer checked the list of members"),
+    "binning": ("bin", "ranges found"),
+    "collecting": ("collect", "every window is closed"),
+    "learning": ("learn", "the model is published"),
 }
+"""A stage by the phase that ended with it, and its last word."""
 _SAID = {
     "enrolling": "people look at the study, consent and enrol, each at a time of their own",
     "settling": "the roster is closed, and every peer checks it",
@@ -104,6 +104,7 @@ class StudyRun:
     console: Console
     _seconds: dict[str, float] = field(factory=dict)
     _since: float = field(factory=time.perf_counter)
+    """When its data were first asked for; then, when the last stage ended."""
 
     def figures(self) -> dict[str, Any]:
         """Run the study to its end. Raises `DemoFailed` where one of its processes ends badly."""
@@ -179,8 +180,9 @@ class StudyRun:
             with shown(self.console, picture, _SAID.get(phase, "the aggregator counts, and learns from noisy counts")):
                 status = server.line()
             if status["phase"] != phase:
-                stage = _STAGES.get(status["phase"], phase)
-                self._lap(stage, _DONE.get(stage, _DONE["enrol"]).format(enrolled=status["enrolled"]))
+                over = "learning" if status["phase"] == PUBLISHED else phase
+                stage, done = _DONE.get(over, (over, "{enrolled:,} enrolled"))
+                self._lap(stage, done.format(enrolled=status["enrolled"]))
             elif status["fault"]:
                 self.console.print(f"  it waits: {inline(status['fault'])}", highlight=False, markup=False)
         return status
@@ -189,7 +191,8 @@ class StudyRun:
         now = time.perf_counter()
         self._seconds[stage] = round(self._seconds.get(stage, 0.0) + now - self._since, 1)
         self._since = now
-        self.console.print(f"  {stage:<10} {self._seconds[stage]:6.1f} s   {said}", highlight=False)
+        line = f"  {stage:<10} {self._seconds[stage]:6.1f} s   {said}"
+        self.console.print(line, highlight=False, soft_wrap=not self.console.is_terminal)
 
     # The end
 

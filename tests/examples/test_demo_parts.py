@@ -104,6 +104,7 @@ def test_the_last_word_is_in_words(tmp_path: Path) -> None:
     text = said({}, tmp_path / "report.html")
     assert text.startswith("╭") and "“Who earns [more]?”: 2,000 people trained one model" in text
     assert "its report lacks this figure" in text
+    assert "Collecting the data would add 0.037" in text and "would add" not in said({"auc_ceiling_raw": 0.8561})
     assert "AUC 0.856" in text and "86 times in 100" in text and "AUC 0.893 from everybody's raw data" in text
     assert "epsilon 2." in text and "move by at most a factor of 7.39" in text
     assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
@@ -114,6 +115,12 @@ def test_the_last_word_has_the_audit_of_a_kept_study() -> None:
     assert f"anonml aggregator audit '{kept}', or drop" in said({}, kept=kept)
     assert "verify.html" in said({}, kept=kept) and "anonml demo census --keep FOLDER" in said({})
     assert "anonml demo 'my study.toml' --data FILE --keep FOLDER" in said({}, example="my study.toml")
+
+
+@pytest.mark.parametrize("example", ["census", "sum", "mooc", "averaging"])
+def test_the_last_word_offers_the_other_demos(example: str) -> None:
+    offered = said({}, example=example).partition("Try next:")[2]
+    assert f"demo {example} " not in offered and offered.count(" demo ") == 4
 
 
 def test_its_commands_can_be_typed_where_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,6 +208,15 @@ def test_it_is_told_what_a_rehearsal_waits_for(tmp_path: Path) -> None:
     assert printed.getvalue().count(" s   the model is published") == 1, "one stage ended"
 
 
+def test_a_study_without_a_search_for_ranges_has_no_stage_of_it(tmp_path: Path) -> None:
+    phases, printed = ["enrolling", "settling", "collecting", "learning", "published"], StringIO()
+    server = cast(Child, Server([{"phase": phase, "enrolled": 4, "fault": ""} for phase in phases]))
+    run = StudyRun(own(tmp_path, study_text(), 4), Console(file=printed, width=80))
+    run._follow(server, Picture(tmp_path, 4, lambda: NOW, NOW))
+    ended = [line.split()[0] for line in printed.getvalue().splitlines() if " s   " in line]
+    assert ended == ["enrol", "settle", "collect", "learn"] and "ranges" not in printed.getvalue()
+
+
 @pytest.mark.process
 def test_a_study_with_real_tellers_is_rehearsed_to_its_report(tmp_path: Path) -> None:
     home, report, names = tmp_path / "home", tmp_path / "report.html", ["clinic", "students"]
