@@ -100,7 +100,7 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
 
 async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
     outline = _read(await _report(tmp_path / "home", study_text()))
-    header = next(row for row in outline.rows if row[:2] == ["features", "reports"])
+    header = next(row for row in outline.rows if row[:3] == ["features", "fitting", "scoring"])
     assert header[3:5] == ["AUC ± s.e.", "F1 ± s.e."]
     scored = [row for row in outline.rows if len(row) == len(header) and row != header]
     assert len(scored) == 2
