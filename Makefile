@@ -48,6 +48,7 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed or so
 	@touch $@
 
 .venv/test: .venv/base locks/postgres.txt locks/test.txt
+	@echo "installing the tests' parts into .venv, which takes about a minute"
 	@$(call locked,.venv,postgres test)
 	@touch $@
 

@@ -194,7 +194,7 @@ def _show(
 
 
 def _cost(manifest: Manifest) -> Text:
-    packets = f"{manifest.packets} packet(s) per peer."
+    packets = f"{manifest.packets} packet{'s' * (manifest.packets > 1)} per peer."
     if not is_local(manifest):
         cost, promise = cost_in_words(manifest), promise_in_words(manifest)
         return styled(

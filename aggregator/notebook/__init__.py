@@ -188,7 +188,7 @@ class Study:
     >>> from anonml import Study
     >>> study = Study(files("examples.census") / "study.toml")
     >>> print(study.asks.caption)
-    Who earns more than 50,000 dollars?: record-level epsilon 2, 1 packet(s) each
+    Who earns more than 50,000 dollars?: record-level epsilon 2, 1 packet each
     >>> len(study.asks.rows), study.with_design(epsilon=1.0).manifest.epsilon
     (13, 1000000000)
     """
@@ -217,7 +217,7 @@ class Study:
             for survey in self.manifest.surveys
         ]
         caption = f"{self.manifest.title}: {exact_cost(self.manifest)}"
-        caption += f", {self.manifest.packets} packet(s) each"
+        caption += f", {self.manifest.packets} packet{'s' * (self.manifest.packets > 1)} each"
         return Table(caption, ("asks", "mechanism", "m", charge_of(self.manifest).budget.symbol), tuple(rows))
 
     def made_up(self, count: int, seed: int = 1) -> Sample:
