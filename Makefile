@@ -91,7 +91,7 @@ demo-averaging demo-transfer demo-masks demo-groups demo-trees: demo-%: .venv/de
 	$(call demo,$*)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
-	@echo "about two minutes on two quiet cores; all tests are collected before the first dot"
+	@echo "two to three minutes on two quiet cores; all tests are collected before the first dot"
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the rules of the source (make check), the soak; make test-all runs all but the soak"
 

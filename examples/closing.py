@@ -100,7 +100,7 @@ def _parties(figures: Mapping[str, Any]) -> Iterator[str]:
 _CHANCE = (
     "[bold]The model was not shown to know anything.[/] Noise alone would look as good too often, so its report calls "
     "the result chance, and no accuracy is given here. More people, or a larger epsilon, would help. Each run draws "
-    "other noise, so another may end well: README has a table of how often."
+    "other noise, so another may find something. README's table says how often, by the number of people."
 )
 _FOUND = (
     "[bold]The control:[/] with shuffled labels the report found something too. That is an error which its test makes "
@@ -113,12 +113,13 @@ _NOTHING_FOUND = (
 
 def _worth(figures: Mapping[str, Any]) -> str:
     auc, binned, raw = figures["auc"], figures["auc_ceiling_binned"], figures["auc_ceiling_raw"]
+    added = round(raw - auc, 3)
     return (
         f"[bold]The private model: AUC {auc:.3f}.[/] Given two people of whom one is positive, it picks the right one "
         f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part. "
         "The study knows no such people, so its report lacks this figure.\n"
         f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same data in "
-        f"the study's ranges.{f' Collecting the data would add {raw - auc:.3f}.' if raw > auc else ''}"
+        f"the study's ranges.{f' Collecting the data would add {added:.3f}.' if added > 0 else ''}"
     )
 
 
@@ -168,7 +169,7 @@ def _next(report: Path | None, example: str, published: Path | None) -> Iterator
 
 
 _NEXT = (
-    ("demo census", "2,000 people, in 3 minutes"),
+    ("demo census", "2,000 people, in 3-4 minutes"),
     ("demo sum", "300 people, exact sums"),
     ("demo mooc", "a course, in 6 minutes"),
     ("demo averaging", "parties with many records"),

@@ -55,7 +55,7 @@ def main(
     tor: Annotated[bool, typer.Option("--tor", help="Through a private Tor network of its own; needs tor.")] = False,
     control: Annotated[bool, typer.Option(help="mooc: run it a second time, with shuffled labels.")] = True,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder (some 300 MB).")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder (census: 345 MB).")] = None,
 ) -> None:
     """Run a whole study with real peers on this machine, and say in words what came of it. The report is kept."""
     console = Console(stderr=True)
@@ -63,7 +63,7 @@ def main(
     asked = Asked(example, data, peers or (TOR_PEERS if tor else PEERS).get(example, 200), chosen, shuffle_labels, tor)
     report, twice = None, example == "mooc" and control and not shuffle_labels and not tor
     if twice:
-        console.print("two studies, one after the other: the second with shuffled labels, to find nothing in")
+        console.print("two studies, one after the other: the second has shuffled labels, and should find nothing")
     with _folder(keep) as folder:
         with _network(folder, console, tor):
             figures = _run(asked, folder, console)

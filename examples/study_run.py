@@ -181,7 +181,7 @@ class StudyRun:
                 status = server.line()
             if status["phase"] != phase:
                 over = "learning" if status["phase"] == PUBLISHED else phase
-                stage, done = _DONE.get(over, (over, "{enrolled:,} enrolled"))
+                stage, done = _DONE[over]
                 self._lap(stage, done.format(enrolled=status["enrolled"]))
             elif status["fault"]:
                 self.console.print(f"  it waits: {inline(status['fault'])}", highlight=False, markup=False)
@@ -192,7 +192,7 @@ class StudyRun:
         self._seconds[stage] = round(self._seconds.get(stage, 0.0) + now - self._since, 1)
         self._since = now
         line = f"  {stage:<10} {self._seconds[stage]:6.1f} s   {said}"
-        self.console.print(line, highlight=False, soft_wrap=not self.console.is_terminal)
+        self.console.print(line, highlight=False, soft_wrap=True)
 
     # The end
 

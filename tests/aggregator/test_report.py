@@ -99,13 +99,16 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
 
 
 async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
-    outline = _read(await _report(tmp_path / "home", study_text()))
+    few, told = await _report(tmp_path / "home", study_text()), _of_people(0.8)
+    outline = _read(few)
     header = next(row for row in outline.rows if row[:3] == ["features", "fitting", "scoring"])
     assert header[3:5] == ["AUC ± s.e.", "F1 ± s.e."]
     scored = [row for row in outline.rows if len(row) == len(header) and row != header]
     assert len(scored) == 2
     assert all(row[3:6] == [("–" if row[2] == "0" else "too few to say")] * 3 and row[6] == "–" for row in scored)
-    many = [row for row in _read(_of_people(0.8)).rows if len(row) == len(header) and row != header]
+    every = "All tables, since each was scored by fewer than 50 reports"
+    assert every in few and every not in told
+    many = [row for row in _read(told).rows if len(row) == len(header) and row != header]
     assert many and all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}", cell) for row in many for cell in row[3:5])
     assert all(re.fullmatch(r"\d\.\d\d", row[6]) for row in many)
 
