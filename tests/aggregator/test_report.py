@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.rule import evaluated
@@ -107,7 +108,7 @@ async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
     assert len(scored) == 2
     assert all(row[3:6] == [("–" if row[2] == "0" else "too few to say")] * 3 and row[6] == "–" for row in scored)
     every = "All tables, since each was scored by fewer than 50 reports"
-    assert every in few and every not in told
+    assert every in _of_people(1.0, people=80, chance=0.0) and every not in told
     many = [row for row in _read(told).rows if len(row) == len(header) and row != header]
     assert many and all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}", cell) for row in many for cell in row[3:5])
     assert all(re.fullmatch(r"\d\.\d\d", row[6]) for row in many)
@@ -129,20 +130,23 @@ async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
     assert "://" not in page
 
 
-def _of_people(going_with: float, text: str = "", accepted: int = 4000) -> str:
-    """The report of 4,000 people; the label is the sex in a share `going_with` of them, and else a coin's. `accepted`:
-    how many packets it is told of."""
+def _of_people(
+    going_with: float, text: str = "", accepted: int = 4000, people: int = 4000, chance: float | None = None
+) -> str:
+    """The report of so many people; the label is the sex in a share `going_with` of them, and else a coin's.
+    `accepted`: how many packets it is told of. `chance`: in place of how often noise would count as much."""
     generator = np.random.default_rng(3)
-    sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
-    labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
-    people = People(
+    sexes, ages = generator.integers(2, size=people), generator.integers(20, 80, size=people)
+    labels = np.where(generator.random(people) < going_with, sexes, generator.integers(2, size=people))
+    members = People(
         {"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels
     )
     manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
-    learned = run_once(manifest, people, generator)
+    learned = run_once(manifest, members, generator)
+    learned = learned if chance is None else evolve(learned, chance=chance)
     sent, asked = divmod(accepted, len(manifest.surveys)), enumerate(manifest.surveys)
     packets = {one.survey: sent[0] + (at < sent[1]) for at, one in asked}
-    evaluation = evaluated(learned.model, manifest, people, accepted)
+    evaluation = evaluated(learned.model, manifest, members, accepted)
     return page.render(manifest, learned, Traffic(accepted, {}, {}), packets, evaluation)
 
 

@@ -84,12 +84,12 @@ def test_made_up_people_are_as_declared() -> None:
 
 
 def test_bits_for_small_budgets_and_tables_for_large_ones() -> None:
-    small = choose_design(STUDY, 20_000, 0.15, 1, 8, FEW)
+    """The gap of bits is .039 in the mean of 20 seeds, with a deviation of .010: 3 in 100,000 seeds would fail."""
+    small = choose_design(STUDY, 50_000, 0.3, 1, 96, FEW)
     large = choose_design(STUDY, 20_000, 6.0, 1, 3, FEW)
-    bits = {one.design: one.auc for one in small.forecasts}
-    assert max(auc for name, auc in bits.items() if "bit" in name) > max(
-        auc for name, auc in bits.items() if "8 bins" in name
-    )
+    aucs = {one.design: one.auc for one in small.forecasts}
+    assert max(aucs[name] for name in aucs if "bit" in name) > max(aucs[name] for name in aucs if "8 bins" in name)
+    assert "bit" in small.best.design
     assert "tables" in large.best.design
     assert large.best.auc > small.best.auc
     assert isinstance(large.proposal.design, OnePacket)
