@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from anon.kit.terminal.foreign import inline
+from anon.kit.terminal.hints import started_as
 from anon.ldp import odds_moved
 from examples.checks import CONTROL, faults
 
@@ -156,7 +157,7 @@ def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
 def _next(report: Path | None, example: str, published: Path | None) -> Iterator[str]:
     if report is not None:
         yield f"[bold]The report[/] that the study published: {escape(inline(str(report)))}"
-    program = escape(inline(quote(started_as(sys.argv[0]))))
+    program = escape(inline(started_as(sys.argv[0])))
     yield (
         f"[bold]Check what was published:[/] {program} aggregator audit {escape(inline(quote(str(published))))}, or "
         "drop that folder on docs/verifier/verify.html in a browser."
@@ -177,11 +178,6 @@ _NEXT = (
     ("study init STUDY.toml", "a study of your own"),
     ("peer open", "the page for a member"),
 )
-
-
-def started_as(program: str) -> str:
-    """The command's name as somebody can type it here: with its folder where no shell would find it."""
-    return program if Path(program).name == "anonml" and shutil.which("anonml") is None else "anonml"
 
 
 def show(

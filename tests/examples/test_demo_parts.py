@@ -23,6 +23,7 @@ from examples.closing import closing, kept_report
 from examples.schedule import THROUGH_TOR, WEEKS, Schedule, scheduled, with_tellers
 from examples.serving import until_each_opens
 from examples.waiting import waiting
+from tests.support.command_line import as_if_started_at
 from tests.support.protocols import parse_proposal
 
 pytestmark = pytest.mark.process
@@ -123,12 +124,13 @@ def test_the_last_word_offers_the_other_demos(example: str) -> None:
     assert f"demo {example} " not in offered and offered.count(" demo ") == 4
 
 
-def test_its_commands_can_be_typed_where_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("examples.closing.shutil.which", lambda name: None)
-    monkeypatch.setattr("sys.argv", ["my env/bin/anonml", "demo"])
+def test_its_commands_can_be_typed_where_the_program_was_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = as_if_started_at(tmp_path / "my env" / "anonml", monkeypatch)
     text = said({})
-    assert "'my env/bin/anonml' demo census --keep FOLDER" in text and "'my env/bin/anonml' demo mooc" in text
-    monkeypatch.setattr("examples.closing.shutil.which", lambda name: "/usr/bin/anonml")
+    assert f"'{program}' demo census --keep FOLDER" in text and f"'{program}' demo mooc" in text
+    monkeypatch.setenv("PATH", str(program.parent))
     assert "my env" not in said({})
 
 

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 from weakref import WeakKeyDictionary
 
+import pytest
 from attrs import frozen
 
 from tests.support.forks import FORKS, run_command
@@ -30,6 +31,14 @@ LONGEST = 450
 AT_ONCE = 4
 """Programs of one loop."""
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def as_if_started_at(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This program, as if somebody had typed that path."""
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    return program
 
 
 @frozen

@@ -1,9 +1,11 @@
-"""Commands that a line hints at, with the home that was given: typed as shown, each finds the same one."""
+"""Commands that a line hints at, as they are typed here: each finds this program, and the home that was given."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +17,8 @@ HOMELESS = re.compile(
     r"aggregator (?:audit|export-model|openapi)|peer notify test|study (?!publish|dry-round|rehearse)"
 )
 """The commands of these sides that take no home."""
+PROGRAM = re.compile(r"(?<=`)anonml(?= [a-z])")
+"""The name of this program in a command between backquotes."""
 _SIDES = {"study": "aggregator"}
 _given: dict[str, Path] = {}
 
@@ -33,15 +37,34 @@ def noting(side: str, check: Callable[[Path], Path] = lambda home: home) -> Call
     return noted
 
 
+def started_as(program: str) -> str:
+    """The word to type for a program that was started by these words: with its folder where a shell finds another one
+    or none, as in an environment that is not activated."""
+    if Path(program).name != "anonml" or not Path(program).is_file():
+        return "anonml"
+    found = shutil.which("anonml")
+    return "anonml" if found is not None and Path(found).samefile(program) else shlex.quote(program)
+
+
 def completed(line: str) -> str:
-    """The line, with the home that was given in each hint that a home belongs to and that names none."""
+    """The line with each hint as it is typed here."""
     for place, words in reversed([*additions(line)]):
         line = line[:place] + words + line[place:]
     return line
 
 
 def additions(line: str) -> Iterator[tuple[int, str]]:
-    """The places in a line at which `completed` adds words."""
+    """The places in a line at which `completed` adds words, in their order."""
+    yield from sorted([*_folders(line), *_homes(line)])
+
+
+def _folders(line: str) -> Iterator[tuple[int, str]]:
+    for name in PROGRAM.finditer(line):
+        before, _, after = started_as(sys.argv[0]).rpartition("anonml")
+        yield from ((place, words) for place, words in ((name.start(), before), (name.end(), after)) if words)
+
+
+def _homes(line: str) -> Iterator[tuple[int, str]]:
     for hint in HINT.finditer(line) if _given else ():
         home = _given.get(_SIDES.get(hint[3], hint[3]))
         if home is not None and "--home" not in hint[2] and not HOMELESS.match(hint[2]):

@@ -25,15 +25,15 @@ class Terminal(Console):
         self.legacy_windows = self.legacy_windows and self.is_terminal  # rich takes Windows' pipes for one
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich's, with the home that was given in each command that a line of text hints at."""
-        super().print(*map(_with_home, objects), **how)
+        """As rich's, with each command that a line of text hints at as it is typed here."""
+        super().print(*map(_as_typed, objects), **how)
 
     def input(self, prompt: object = "", **_: object) -> str:
         """A line that somebody types after a plain prompt. Raises `EOFError` where nobody is there."""
         return super().input(str(prompt), markup=False, emoji=False)
 
 
-def _with_home(value: object) -> object:
+def _as_typed(value: object) -> object:
     if isinstance(value, str):
         return completed(value)
     if isinstance(value, Text):

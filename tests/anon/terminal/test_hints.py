@@ -1,4 +1,4 @@
-"""Commands that lines hint at name the home that was given: typed as shown, each finds the same one."""
+"""Commands that lines hint at: typed as shown, each finds this program and the home that was given."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from anon.kit.terminal.printing import Terminal
 from anon.teller import diagnosis, service
 from anon.teller.cli import app
 from anonml import application
+from tests.support.command_line import as_if_started_at
 
 ROOT = Path(__file__).parents[3]
 Command = Any
@@ -60,6 +61,22 @@ def test_a_hint_names_the_home_that_was_given(given: None, line: str, shown: str
 def test_without_a_home_given_a_hint_stays_as_it_is(given: None) -> None:
     give("peer", [])
     assert completed("`anonml peer run`") == "`anonml peer run`"
+
+
+def test_a_hint_names_the_folder_of_a_program_that_no_shell_finds(
+    given: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = as_if_started_at(tmp_path / "my env" / "anonml", monkeypatch)
+    line = "`anonml peer run` or `anonml doctor`"
+    shown = f"`'{program}' peer run --home 'my home'` or `'{program}' doctor`"
+    console = Terminal(file=io.StringIO())
+    console.print(Text(line), soft_wrap=True)
+    assert completed(line) == console.file.getvalue().rstrip() == shown  # type: ignore[attr-defined]
+    other = as_if_started_at(tmp_path / "other" / "anonml", monkeypatch)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert completed("`anonml doctor`") == f"`{other} doctor`"
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert completed("`anonml doctor`") == "`anonml doctor`"
 
 
 def test_the_aggregators_home_is_that_of_its_studies(given: None) -> None:
