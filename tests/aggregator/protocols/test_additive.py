@@ -88,25 +88,31 @@ def test_pairs_tell_a_copy_from_a_cause() -> None:
 
 @pytest.mark.parametrize("kind", ["pairs", "bits", "tables"])
 def test_probabilities_are_calibrated(kind: str) -> None:
-    """The mean gap between predicted and true chance at epsilon 1; pairs even measure that `twin` is a copy."""
+    """The mean gap between predicted and true chance at epsilon 1; pairs even measure that `twin` is a copy. Of 40
+    studies it is .030 with pairs, .064 with bits, .042 with tables: each bound is 4 deviations of 8 studies away."""
+    found = np.mean([gap(kind, study) for study in range(8)])
+    assert found < (0.072 if kind == "bits" else 0.053), "bits alone guess the base rate"
+
+
+def gap(kind: str, study: int) -> float:
     alike = 0.9 if kind == "pairs" else 0.6
-    columns = people(30_000, 2, alike)
+    columns, seeds = people(30_000, 10 * study + 3, alike), range(10 * study, 10 * study + 3)
     if kind == "bits":
-        learned = learn(SUBJECT, [], [], ADDITIVE, bits=[bit(k, k, columns, 1.0, k) for k in range(3)])
+        learned = learn(SUBJECT, [], [], ADDITIVE, bits=[bit(k, k, columns, 1.0, seeds[k]) for k in range(3)])
     else:
         asked = (
             [("one", "twin"), ("one", "other"), ("twin", "other")]
             if kind == "pairs"
             else [("one",), ("twin",), ("other",)]
         )
-        learned = learn(SUBJECT, [table(k, names, columns, 1.0, k) for k, names in enumerate(asked)], [], ADDITIVE)
-    others = people(200_000, 3, alike)
+        tables = [table(k, names, columns, 1.0, seeds[k]) for k, names in enumerate(asked)]
+        learned = learn(SUBJECT, tables, [], ADDITIVE)
+    others = people(100_000, 10 * study + 4, alike)
     predicted = probabilities(learned, others)
-    gap = sum(
+    return sum(
         abs(float(np.mean(predicted[part] - others[3][part]))) * len(part)
         for part in (np.flatnonzero(predicted == value) for value in np.unique(predicted))
     ) / len(predicted)
-    assert gap < (0.07 if kind == "bits" else 0.05), "bits alone guess the base rate"
 
 
 def test_bits_are_unbiased_over_many_studies() -> None:

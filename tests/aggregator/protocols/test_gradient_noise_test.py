@@ -75,8 +75,9 @@ def test_noise_is_shown_as_often_as_stated(case: tuple[str, int, int, float, flo
 
 @pytest.mark.slow
 def test_a_model_of_an_auc_of_four_fifths_is_shown_and_one_upside_down_is_not() -> None:
-    shown = studies("1", 1000, 4, 0.24, 0.3, 0.08, 300)
-    assert float(np.mean(shown <= LEVEL)) > 0.85
+    """It is in .867 of 8,000 such studies: a thousand of them have .8 or less once in ten million seeds."""
+    shown = studies("1", 1000, 4, 0.24, 0.3, 0.08, 1000)
+    assert float(np.mean(shown <= LEVEL)) > 0.8
     assert float(np.min(studies("1", 1000, 4, 0.24, 0.3, -0.07, 300))) > 0.2
 
 
