@@ -1,8 +1,8 @@
 """All that tests draw repeats itself: each test begins a stream named after it, which the operating system's bytes come
 from.
 
-So no assertion is decided by chance, but by a change of the code that draws. ANONML_DRAWS=7 names another stream: a
-test that fails with some of them supposes more than its code promises.
+So no assertion is decided by chance, but by a change of the code that draws. ANONML_DRAWS=7 names another stream, and
+other seeds than those that tests give to numpy. A test that fails with some supposes more than its code promises.
 
 Bytes that libraries in C draw by themselves are the operating system's: a sealed box's key, a file's temporary name.
 So are those of a process that a test starts. A test that a draw of these decides states its false-alarm rate.
@@ -14,6 +14,8 @@ import hashlib
 import itertools
 import os
 import random
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -68,3 +70,19 @@ def install() -> None:
     """In place of the operating system's, before the code under test is imported."""
     os.urandom = urandom
     random._urandom = urandom  # type: ignore[attr-defined]
+    if named := os.environ.get("ANONML_DRAWS"):
+        _install_seeds(zlib.crc32(named.encode()))
+
+
+def _install_seeds(other: int) -> None:
+    """The seeds of tests alone: from those of the program follows what it publishes."""
+    import numpy as np
+
+    with_seed = np.random.default_rng
+
+    def default_rng(seed: object = None) -> np.random.Generator:
+        asks = sys._getframe(1).f_globals.get("__name__", "")
+        plain = seed is not None and asks.startswith("tests.") and np.issubdtype(np.asarray(seed).dtype, np.integer)
+        return with_seed([*np.atleast_1d(seed), other] if plain else seed)
+
+    np.random.default_rng = default_rng
