@@ -26,6 +26,7 @@ from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from anon.errors import Malformed
 from anon.protocols.resolve import resolve
+from tests.support.draws import as_seeded
 from tests.support.protocols import load_proposal
 
 CENSUS = Path(__file__).parents[2] / "examples" / "census" / "study.toml"
@@ -180,7 +181,7 @@ def spread(path: Path, head: str, rows: list[str]) -> Path:
 def test_nothing_is_inferred_from_rows_that_are_scored_on(tmp_path: Path) -> None:
     """Ranges, categories, a missing value and the base rate that the held out rows alone show, whatever the seed."""
     for seed in range(5):
-        held = set(split(200, 0.3, np.random.default_rng(seed))[1].tolist())
+        held = set(split(200, 0.3, as_seeded(seed))[1].tolist())
         rows = [
             f"{1000 if row in held else row % 50},{'rare' if row in held else 'abc'[row % 3]},"
             f"{'' if row in held else row % 40 + 0.5},{'yes' if row in held or row % 4 == 0 else 'no'}"

@@ -55,9 +55,9 @@ def test_aggregates_have_the_distribution_of_real_reports(name):
 
 
 def test_the_comparison_can_fail():
-    """A mechanism whose p is 5 % larger is told apart."""
+    """A mechanism whose p is a tenth larger is told apart."""
     honest, drawn = build("pq", 3, nano(1.5)), np.random.default_rng(4)
-    other = from_spec("pq", 3, honest.p * 21 // 20, honest.q)
+    other = from_spec("pq", 3, honest.p * 11 // 10, honest.q)
     truth = np.array(TRUTH, dtype=np.int64)
     samples = [
         Counter(tuple(int(c) for c in perturbed_counts(mechanism, truth, drawn)) for _ in range(RUNS))

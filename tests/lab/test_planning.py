@@ -67,11 +67,12 @@ def test_a_small_group_whose_staff_expect_much_is_planned_as_the_rule() -> None:
 
 
 def test_made_up_people_are_as_declared() -> None:
-    """Shares within 5 standard errors of 20,000 people; the best ranking within .03 of the stated signal."""
+    """Shares within 5 standard errors of 20,000 people; the best ranking within .04 of the stated signal. It is
+    .898 in the mean of 40 seeds, with a deviation of .029: 16 seeds miss once in 1,000 times."""
     features = tuple(evolve(one, shares=(0.3, 0.7)) if one.name == "sex" else one for one in STUDY.features)
     proposal = evolve(STUDY, features=features, learning=evolve(STUDY.learning, base_rate=0.2))
     aucs = []
-    for seed in range(4):
+    for seed in range(16):
         people, others = made_up(proposal, MANY, np.random.default_rng(seed))
         assert len(people) == 20_000
         assert people.labels.mean() == pytest.approx(0.2, abs=0.015)
@@ -80,7 +81,7 @@ def test_made_up_people_are_as_declared() -> None:
         ranks = np.column_stack([others.columns[one.name].index for one in proposal.features])
         fitted = LogisticRegression(max_iter=500).fit(ranks[:2500], others.labels[:2500])
         aucs.append(roc_auc_score(others.labels[2500:], fitted.decision_function(ranks[2500:])))
-    assert np.mean(aucs) == pytest.approx(MANY.signal, abs=0.03)
+    assert np.mean(aucs) == pytest.approx(MANY.signal, abs=0.04)
 
 
 def test_bits_for_small_budgets_and_tables_for_large_ones() -> None:

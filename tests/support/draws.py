@@ -18,6 +18,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _of_the_system = os.urandom
 _process = os.getpid()
@@ -64,6 +68,13 @@ def be_free() -> None:
     """From now on every draw is the operating system's."""
     global _free
     _free = True
+
+
+def as_seeded(seed: int) -> np.random.Generator:
+    """numpy's `default_rng(seed)`, whatever ANONML_DRAWS says: for what is known of that very seed."""
+    import numpy as np
+
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def install() -> None:

@@ -43,8 +43,9 @@ RAREST: Final = 0.02
 CONTRADICTED: Final = 0.015
 """Where answers that say nothing would speak so rarely against what was declared, they are said to contradict it."""
 _WEAK, _FAR = 0.5, 2.17 + 1.645
-"""The slope of a rule that is found out if it is the wrong way round, and how far its z lies: in 95 of 100 studies it
-is beyond the level."""
+"""The slope of a rule that is found out if it is the wrong way round, and how far its z lies: by a normal z, beyond the
+level in 95 of 100 studies. Measured are 93 where scores fill all bins alike, and 86 with shares of .3, .3, .25 and .15.
+"""
 
 Floats = tuple[float, ...]
 

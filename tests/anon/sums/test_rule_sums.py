@@ -189,16 +189,17 @@ def test_a_model_adds_the_slope_of_each_direction_and_the_corrections() -> None:
 
 
 def test_enough_people_find_a_wrong_rule_out() -> None:
-    """In at least nine of ten studies of so many people the answers are said to contradict a weak rule that is turned
-    around, and in few of a fifth as many. From a fixed seed, 200 studies each."""
+    """The answers of so many people contradict a weak rule that is turned around, and those of a fifth as many hardly
+    ever. Of 4,000 studies it is .864 where scores fill the bins unevenly, and .075. Of 1,000 studies no more than .82
+    are once in 20,000 seeds."""
     spring, size = np.random.default_rng(9), enough(600.0, 0.3)
     assert 1000 < size < 3000 and enough(2400.0, 0.3) > size
 
     def share(count: int) -> float:
         found = [
             evidence_of((people(count, -0.5, spring) + spring.normal(0, sqrt(600), 8)).tolist(), count, 600.0, 0.3)
-            for _ in range(200)
+            for _ in range(1000)
         ]
         return float(np.mean([one.against <= 0.015 for one in found]))
 
-    assert share(size) > 0.85 and share(size // 5) < 0.5
+    assert share(size) > 0.82 and share(size // 5) < 0.12
