@@ -111,7 +111,8 @@ def test_contributions_add_up_and_an_idle_feature_adds_little() -> None:
 
 @pytest.mark.parametrize("parameters", [{}, {"subset_size": 2}, {"asks": "bits", "base_rate": 0.3}])
 def test_stated_errors_are_those_of_repeated_fits(parameters: dict) -> None:
-    """40 fits with fixed seeds: repeated contributions spread as stated, within a factor of 1.5."""
+    """40 fits: repeated contributions spread as stated, within a factor of 1.9. With other seeds the largest of 18
+    was 1.6, and chance alone deviates by a ninth."""
     binary = (X > [0.0, 5.0, 0.5]).astype(float)
     points = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     told = [
@@ -121,8 +122,8 @@ def test_stated_errors_are_those_of_repeated_fits(parameters: dict) -> None:
     ]
     spread = np.std([one.contributions for one in told], axis=0)
     stated = np.mean([one.errors for one in told], axis=0)
-    assert (spread / stated).max() < 1.5
-    assert (spread / stated).min() > 1 / 1.7
+    assert (spread / stated).max() < 1.9
+    assert (spread / stated).min() > 1 / 1.9
 
 
 def test_less_epsilon_is_less_sure() -> None:

@@ -187,11 +187,12 @@ def test_an_excess_that_few_pairs_show_keeps_them() -> None:
 
 @pytest.mark.slow
 def test_a_key_of_one_neighbour_stands_out_from_the_chance_of_many_cells() -> None:
-    """Means over six draws: 1.5 standard errors apart, and .2 without the allowance for the best of many cells."""
+    """Means over 24 draws: 2.4 standard errors apart, with a deviation of .5. Without the allowance for many
+    cells it is .2."""
     means = []
     for kind in ("a rare key", "a shift"):
         found = []
-        for seed in range(6):
+        for seed in range(24):
             drawn, first = random.Random(seed), np.random.default_rng(seed).integers(0, 2, 800).astype(bool)
             outputs: list[object] = []
             for of_first in first.tolist():
@@ -202,7 +203,7 @@ def test_a_key_of_one_neighbour_stands_out_from_the_chance_of_many_cells() -> No
             assert event is not None
             found.append(event.excess)
         means.append(np.mean(found))
-    assert means[0] > means[1] + 1.4, means
+    assert means[0] > means[1] + 0.8, means
 
 
 def test_noise_that_places_share_is_taken_out() -> None:
