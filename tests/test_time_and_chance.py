@@ -54,6 +54,23 @@ def test_all_that_a_test_draws_repeats_itself() -> None:
     subprocess.run([sys.executable, "-c", _DRAWS], cwd=ROOT, check=True, timeout=120)
 
 
+_SEEDS = """
+import numpy as np
+from tests.support import draws
+
+draws.install()
+def asked(by):
+    return eval("np.random.default_rng(1).random()", {"np": np, "__name__": by})
+
+assert asked("aggregator.lab") == draws.as_seeded(1).random() != asked("tests.lab")
+"""
+
+
+def test_other_draws_are_other_seeds_of_the_tests_alone() -> None:
+    named = {**os.environ, "ANONML_DRAWS": "7"}
+    subprocess.run([sys.executable, "-c", _SEEDS], cwd=ROOT, check=True, timeout=120, env=named)
+
+
 def test_the_draws_of_a_test_are_installed(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("markexpr").strip() == "soak":
         pytest.skip("in the soak draws are free")

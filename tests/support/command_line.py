@@ -33,11 +33,11 @@ AT_ONCE = 4
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-def as_if_started_at(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This program, as if somebody had typed that path."""
-    program.parent.mkdir()
+def as_if_started_at(program: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Path:
+    """This program, as if somebody had typed that path and these words."""
+    program.parent.mkdir(exist_ok=True)
     program.touch(0o755)
-    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setattr(sys, "argv", [str(program), *words])
     return program
 
 

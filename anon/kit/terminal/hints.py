@@ -17,9 +17,11 @@ HOMELESS = re.compile(
     r"aggregator (?:audit|export-model|openapi)|peer notify test|study (?!publish|dry-round|rehearse)"
 )
 """The commands of these sides that take no home."""
-PROGRAM = re.compile(r"(?<=`)anonml(?= [a-z])")
-"""The name of this program in a command between backquotes."""
+PROGRAM = re.compile(r"(?<=`)anonml(?= ([a-z-]+))")
+"""The name of this program in a command between backquotes, and the command's first word."""
 _SIDES = {"study": "aggregator"}
+_APART = {"peer", "aggregator", "teller"}
+"""Sides on machines of their own: what one says of another's command is typed there."""
 _given: dict[str, Path] = {}
 
 
@@ -60,8 +62,15 @@ def additions(line: str) -> Iterator[tuple[int, str]]:
 
 def _folders(line: str) -> Iterator[tuple[int, str]]:
     for name in PROGRAM.finditer(line):
+        if _is_typed_elsewhere(name[1]):
+            continue
         before, _, after = started_as(sys.argv[0]).rpartition("anonml")
         yield from ((place, words) for place, words in ((name.start(), before), (name.end(), after)) if words)
+
+
+def _is_typed_elsewhere(word: str) -> bool:
+    here, there = (_SIDES.get(one, one) for one in ("".join(sys.argv[1:2]), word))
+    return here != there and {here, there} <= _APART
 
 
 def _homes(line: str) -> Iterator[tuple[int, str]]:

@@ -79,6 +79,20 @@ def test_a_hint_names_the_folder_of_a_program_that_no_shell_finds(
     assert completed("`anonml doctor`") == "`anonml doctor`"
 
 
+@pytest.mark.parametrize("side", ["aggregator", "study", "peer", "teller", "doctor"])
+def test_a_command_of_another_side_is_typed_on_another_machine(
+    side: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Staff copy a member's command into a mail: it names no folder of theirs."""
+    program = as_if_started_at(tmp_path / "there" / "anonml", monkeypatch, side, "look")
+    told = {hint: str(program) in completed(f"`anonml {hint}`") for hint in ("peer look", "study lint", "doctor")}
+    assert told == {
+        "peer look": side in ("peer", "doctor"),
+        "study lint": side in ("aggregator", "study", "doctor"),
+        "doctor": True,
+    }
+
+
 def test_the_aggregators_home_is_that_of_its_studies(given: None) -> None:
     give("aggregator", ["--home", "there"])
     assert completed("`anonml study publish FILE`") == "`anonml study publish FILE --home there`"
