@@ -187,8 +187,8 @@ def test_an_excess_that_few_pairs_show_keeps_them() -> None:
 
 @pytest.mark.slow
 def test_a_key_of_one_neighbour_stands_out_from_the_chance_of_many_cells() -> None:
-    """Means over 24 draws: 2.4 standard errors apart, with a deviation of .5. Without the allowance for many
-    cells it is .2."""
+    """In 96 draws its excess is 2.1 standard errors and that of a shift -.5; means of 24 deviate by .3. Without the
+    allowance for the best of many cells they are 3.9 and 2.2."""
     means = []
     for kind in ("a rare key", "a shift"):
         found = []
@@ -203,7 +203,7 @@ def test_a_key_of_one_neighbour_stands_out_from_the_chance_of_many_cells() -> No
             assert event is not None
             found.append(event.excess)
         means.append(np.mean(found))
-    assert means[0] > means[1] + 0.8, means
+    assert means[0] > 1 > means[1], means
 
 
 def test_noise_that_places_share_is_taken_out() -> None:
